@@ -42,6 +42,8 @@ from gradlint.inputs.designed import (
     around,
     beyond,
     broadcast,
+    constructions_with_optionals,
+    farther_alone,
     is_written_for,
     nearer,
     other_arguments,
@@ -234,6 +236,7 @@ class FurtherSamples:
                 yield from with_ties(op, sample, name)
             yield from around(op, sample, watched.thresholds)
             yield from beyond(op, sample) if watched.one_sided else ()
+            yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
             if watched.nearest > LEAST_SHARE:
                 yield from nearer(op, sample, HALF * watched.nearest)
@@ -242,6 +245,7 @@ class FurtherSamples:
         yield from other_mode(op, sample)
         if sample.origin == "inferred":
             yield from other_constructions(op, sample)
+            yield from constructions_with_optionals(op, self.others)
         yield from other_optionals(op, self.others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
         if sample.origin == "inferred":

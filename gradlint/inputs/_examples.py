@@ -76,7 +76,10 @@ def _plans(values: dict[str, Any], named: dict[str, Evidence], first: Plan) -> I
         default[order[name]] = guess
     shaped = replace(first, guesses=tuple(default), cost=0.0)
     squares = _SQUARE * shaped.squares()
-    longer = shaped.mapped(_with_free_ones)
+    # Where the first tensor has more, one of size one is broadcast to it, or a single number.
+    leading = next((guess for _, guess in shaped.tensors() if guess.axes), None)
+    short = leading is not None and "=1" in leading.axes
+    longer = shaped.mapped(_with_free_ones) if short else shaped
     if longer != shaped:
         yield replace(longer, cost=_SHAPES - _LONGER + _SQUARE * longer.squares())
     yield replace(shaped, cost=_SHAPES + squares)

@@ -115,8 +115,9 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         return []
     if kind in TENSOR_KINDS:
         return _tensors(item, kind, integers or [])
-    if kind in ("tensors", "dict"):
-        return _groups(item) if kind == "tensors" else _dicts(item)
+    groups = {"tensors": _groups, "dict": _dicts, "floats": _numbers}
+    if kind in groups:
+        return groups[kind](item)
     makers: dict[str, Callable[[Evidence], list[Any]]] = {
         "int": _ints,
         "float": _floats,
@@ -132,8 +133,6 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
     }
     if kind == "value" and (grouped := _with_fields(item)):
         return grouped
-    if kind == "floats":
-        return _numbers(item)
     values = makers[kind](item) if kind in makers else []
     found = [(ValueGuess(value, kind), _VALUE_STEP * index) for index, value in enumerate(values)]
     if kind == "shape":

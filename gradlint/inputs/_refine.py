@@ -330,9 +330,7 @@ def _grouped(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     return plan, trial
 
 
-def _may_be_grouped(
-    search: Search, plan: Plan, name: str, guess: TensorGuess, place: int
-) -> bool:
+def _may_be_grouped(search: Search, plan: Plan, name: str, guess: TensorGuess, place: int) -> bool:
     """Whether an axis has the size of one of another tensor by a guess: the documentation does not
     give them one name."""
     symbol = guess.axes[place]
@@ -478,18 +476,34 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         if given >= VARIANTS or search.out_of_time:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
-        if outcome.score < least and (label.endswith("given") or outcome.score == 0):
+        is_tensor = label.endswith("given")
+        constant = _with_constant(other, label.split(" ")[0]) if is_tensor else other
+        if outcome.score == 5 and constant is not other:
+            tried = attempt(search.op, constant, search.seed, search.keywords)
+            other, outcome = (constant, tried) if tried.score == 6 else (other, outcome)
+        if outcome.score < least and (is_tensor or outcome.score == 0):
             # A tensor in place of a default needs a shape, and another branch of forward may need
             # what the first one did not.
             repaired = search.repair(other)
+            if repaired is None and constant is not other:
+                repaired = search.repair(constant)
             if repaired is not None:
                 other, outcome = repaired.plan, repaired.trial
-        if label.endswith("given") and (outcome.shapes != trial.shapes or outcome.reduced):
+        if is_tensor and (outcome.shapes != trial.shapes or outcome.reduced):
             name = label.split(" ")[0]
             other, outcome = _keeping_shapes(search, plan, trial, name, (other, outcome))
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome
+
+
+def _with_constant(plan: Plan, name: str) -> Plan:
+    """The plan with a tensor for ``name`` that requires no gradient, as a weight of each element
+    may not, or a mask of floating numbers."""
+    given = plan.guess(name)
+    if not isinstance(given, TensorGuess) or not given.grad:
+        return plan
+    return plan.changed(name, replace(given, grad=False))
 
 
 def _keeping_shapes(

@@ -28,7 +28,7 @@ from gradlint.inputs.documentation import (
     documented_range,
     prose,
 )
-from gradlint.inputs.domains import CONFINED
+from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, map_tensors, positional_names
@@ -38,6 +38,9 @@ from gradlint.targets.signature import signature_of
 #: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
 #: that is not the default shows most faults; a second one those of a constant that happens to fit).
 MOST_VALUES, MOST_ARGUMENTS = 2, 8
+
+#: Names that one argument is given, at most: each stands for code of its own.
+MOST_NAMES = 4
 
 #: Rows of several arguments that are made for the sake of pairs that none of the usual ones has
 #: (heuristic: five arguments with two values each have 40 pairs, which take about eight rows).
@@ -338,7 +341,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         candidates = _values(parameter.name, now, evidence.values, kind, rank)
         others = _within(documented_range(said, parameter.name, known), now, candidates)
-        others = _distinct(now, others)[:MOST_VALUES]
+        most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
+        others = _distinct(now, others)[:most]
         if type(now) is int and parameter.default is inspect.Parameter.empty and others:
             others += _distinct(now, [_beyond_sizes(sample)]) if now > 0 else []
         if others:
@@ -474,13 +478,30 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
         allowed = documented_range(said, name, signature.parameters)
         values = _within(allowed, now, _distinct(now, candidates))
         # The same constructor takes several names, and one number is as good as another.
-        for value in values[: MOST_VALUES if isinstance(now, (str, enum.Enum)) else 1]:
+        for value in values[: MOST_NAMES if isinstance(now, (str, enum.Enum)) else 1]:
             made = constructed(module, {**op.constructor, name: value})
             if made is not None:
                 count += 1
                 label = f"with {name}={_shown(value)} in the constructor"
                 there = replace(sample, label=label, kind="same")
                 yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+
+
+def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:
+    """Each of ``samples``, in which an optional argument is given or left out, for the module made
+    with one other argument of its constructor; :data:`MOST_OPTIONALS` at most."""
+    made = [list(other_constructions(op, there)) for there in samples if there.moved]
+    ranked = itertools.zip_longest(*made)
+    pairs = [
+        (there, one)
+        for row in ranked
+        for there, one in zip((t for t in samples if t.moved), row, strict=True)
+        if one is not None
+    ]
+    for there, one in pairs[:MOST_OPTIONALS]:
+        moved = (*there.moved, *one.moved)
+        label = f"with {there.label}, {one.sample.label.removeprefix('with ')}"
+        yield replace(one, sample=replace(one.sample, label=label, moved=moved))
 
 
 def _floats_of(name: str, now: float) -> list[float]:
@@ -781,6 +802,22 @@ def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
         sample,
         [(words.format(k), "same", _ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
     )
+
+
+def farther_alone(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with larger values in one tensor, so that it passes others that it is compared
+    with: times beyond the last knot, points beyond the end of a segment. What scales with all
+    inputs together never does."""
+    domains = (*_SAME_SIGN, DOMAINS["ordered"])
+    named = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if is_floating(tensor) and tensor.requires_grad and domain_of(sample, name) in domains
+    ]
+    for name, tensor in named[:MOST_OPERANDS] if len(list(sample.named_tensors(None))) > 1 else ():
+        larger = FARTHER[0] * tensor.detach()
+        label = f"where `{name}` is {FARTHER[0]:g} times as large"
+        yield replaced(sample, tensor, larger.reshape(-1), label)
 
 
 def up_to_limits(op: Op, sample: Sample) -> Iterator[Designed]:

@@ -13,7 +13,15 @@ from typing import Any
 
 import torch
 
-from gradlint.inputs._plan import GroupGuess, Guess, ListGuess, Omitted, Plan, TensorGuess
+from gradlint.inputs._plan import (
+    GroupGuess,
+    Guess,
+    ListGuess,
+    Omitted,
+    Plan,
+    TensorGuess,
+    ValueGuess,
+)
 from gradlint.inputs.bounds import kept
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.model.sample import has_fields
@@ -101,6 +109,11 @@ def _make(
         return guess.values(plan.cut(guess)[1])
     if isinstance(guess, Omitted):
         return None
+    return _value(guess, plan, sizes)
+
+
+def _value(guess: ValueGuess, plan: Plan, sizes: dict[str, int]) -> Any:
+    """A value that is no tensor; it may follow from the first tensor of the plan."""
     if guess.kind == "shape-of":
         first = next((tensor for _, tensor in plan.tensors()), None)
         return tuple(sizes[axis] for axis in first.axes) if first is not None else (2, 3)

@@ -7,7 +7,7 @@ import collections.abc
 import enum
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter
 from types import SimpleNamespace
@@ -234,7 +234,7 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     if origin in (collections.abc.Sequence, collections.abc.Iterable):
         return _floats(inner, list) or [size, size + 1]
     if origin in (tuple, list) or annotation in (tuple, list):
-        made = list if origin is list or annotation is list else tuple
+        made: Callable[[Iterable[Any]], Any] = list if list in (origin, annotation) else tuple
         return _floats(inner, made) or made([size, size])
     if origin is not None and type(None) in inner:
         others = [item for item in inner if item is not type(None)]
@@ -242,7 +242,7 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
     return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
 
 
-def _floats(inner: tuple[Any, ...], made: type[list[float]] | type[tuple[float, ...]]) -> Any:
+def _floats(inner: tuple[Any, ...], made: Callable[[Iterable[Any]], Any]) -> Any:
     """Different numbers for ``tuple[float, float]`` and the like; None where others are wanted."""
     kinds = [kind for kind in inner if kind is not Ellipsis]
     if not kinds or any(kind is not float for kind in kinds):

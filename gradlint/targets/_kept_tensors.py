@@ -75,8 +75,9 @@ def _attributes_of(init: ast.FunctionDef, name: str) -> Iterator[str]:
             yield from (dotted(target) or "" for target in node.targets)
         elif isinstance(node, ast.Call) and (dotted(node.func) or "").endswith("register_buffer"):
             label = node.args[0] if node.args else None
-            if isinstance(label, ast.Constant) and any(_root(item) == name for item in node.args):
-                yield f"self.{label.value}"
+            value = label.value if isinstance(label, ast.Constant) else None
+            if isinstance(value, str) and any(_root(item) == name for item in node.args):
+                yield f"self.{value}"
 
 
 def _holds(node: ast.expr, name: str) -> bool:

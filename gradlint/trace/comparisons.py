@@ -26,6 +26,9 @@ _COMPARING = {
     "threshold": (1,),
 }
 
+#: ATen operators that compare with another tensor, beside those above.
+_WITH_TENSORS = {"maximum": (1,), "minimum": (1,), "fmax": (1,), "fmin": (1,)}
+
 #: ATen operators that put elements in the places that an index says: where it says a place twice,
 #: one of two elements is lost, and PyTorch leaves open which.
 _OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_fill", "put")
@@ -40,6 +43,7 @@ class Comparisons(DispatchMode):
     Attributes:
         thresholds: the finite ones, in order of appearance.
         one_sided: whether all elements were on one side of a threshold.
+        apart: whether all elements of a tensor were on one side of those of another one.
         nearest: where all elements were above a positive threshold, the largest ratio of such a
             threshold to the middle one of the elements; 0 where there is none.
         overwrites: whether elements were put in places that an index tells.
@@ -50,6 +54,7 @@ class Comparisons(DispatchMode):
         super().__init__()
         self.thresholds: list[float] = []
         self.one_sided = False
+        self.apart = False
         self.nearest = 0.0
         self.overwrites = False
         self.from_the_end = False
@@ -62,6 +67,9 @@ class Comparisons(DispatchMode):
         name = getattr(packet, "__name__", "").rstrip("_")
         if name in _COMPARING:
             self._compared(args[0], _numbers(args, kwargs, _COMPARING[name]))
+        if name in _COMPARING or name in _WITH_TENSORS:
+            places = _COMPARING.get(name) or _WITH_TENSORS[name]
+            self._compared_with_tensors(args[0], _given(args, kwargs, places))
         if name in _FROM_THE_END:
             self.from_the_end = True
         if name in _OVERWRITING and not _accumulates(args, kwargs):
@@ -79,12 +87,21 @@ class Comparisons(DispatchMode):
             if threshold > 0 and tensor.numel() and bool(above.all()):
                 self.nearest = max(self.nearest, threshold / float(tensor.detach().median()))
 
+    def _compared_with_tensors(self, tensor: Any, others: list[Any]) -> None:
+        for other in others:
+            if all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in (tensor, other)):
+                above = tensor.detach() > other.detach()
+                self.apart |= above.numel() > 1 and bool(above.all() | ~above.any())
+
+
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...]) -> list[Any]:
+    return [args[k] for k in positions if k < len(args)] + list(kwargs.values())
+
 
 def _numbers(
     args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...]
 ) -> Iterator[float]:
-    given = [args[k] for k in positions if k < len(args)] + list(kwargs.values())
-    for value in given:
+    for value in _given(args, kwargs, positions):
         if type(value) in (int, float) and math.isfinite(value):
             yield float(value)
 

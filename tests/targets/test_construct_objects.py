@@ -100,7 +100,9 @@ def test_what_cannot_be_made_is_still_an_error():
 
 
 class Pinhole(nn.Module):
-    def __init__(self, focal: tuple[float, float], center: tuple[float, ...], size: tuple[int, int]):
+    def __init__(
+        self, focal: tuple[float, float], center: tuple[float, ...], size: tuple[int, int]
+    ):
         super().__init__()
         self.focal = nn.Parameter(torch.tensor(focal))
         self.center, self.size = center, size

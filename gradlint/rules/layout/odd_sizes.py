@@ -10,11 +10,11 @@ other numbers of axes at which backward raises, because forward accepted them by
 forward computes something else with another axis than with a batch, this is information; so it is
 where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
 broadcasting or the code sums to shapes; and so it is at odd sizes where even ones are right, unless
-the documentation allows any size or the code tells odd and even ones apart; and so it is at sizes that forward runs out of, where it
-clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an index falls below zero as it does
-not at the sample; and where a gradient is not finite at a size at which forward's own operations
-have no finite derivative, though they have one at the sample: the angle of a single band is
-acos(±1).
+the documentation allows any size or the code tells odd and even ones apart; and so it is at sizes
+that forward runs out of, where it clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an
+index falls below zero as it does not at the sample; and where a gradient is not finite at a size at
+which forward's own operations have no finite derivative, though they have one at the sample: the
+angle of a single band is acos(±1).
 
 Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
@@ -148,23 +148,7 @@ def probe(subject: Subject) -> Outcome:
     ]
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
-        meant = bool(odd.hint) and odd_sizes_are_meant(subject)
-        if meant:
-            odd.hint = odd.hint.partition(":")[0]
-        help = HELP_EVEN if odd.hint and not meant else HELP
-        findings += findings_elsewhere(
-            subject,
-            RULE,
-            odd.judgement,
-            odd.words,
-            cause="odd-size",
-            help=help,
-            kind="other-size",
-            severity=_severity_of(odd, meant=meant),
-            explained=odd.explained,
-        )
-        for finding in findings:
-            finding.cause_text = "; ".join(filter(None, (odd.hint, finding.cause_text)))
+        findings += _odd_findings(subject, odd)
     for item in [] if any_defect(findings) else ones:
         if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
@@ -216,6 +200,26 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", findings, note=note)
     note = "; ".join(filter(None, ("inconclusive at every other size", less)))
     return Outcome("inconclusive", findings, note=note)
+
+
+def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
+    """What is wrong at odd sizes."""
+    meant = bool(odd.hint) and odd_sizes_are_meant(subject)
+    hint = odd.hint.partition(":")[0] if meant else odd.hint
+    findings = findings_elsewhere(
+        subject,
+        RULE,
+        odd.judgement,
+        odd.words,
+        cause="odd-size",
+        help=HELP_EVEN if hint and not meant else HELP,
+        kind="other-size",
+        severity=_severity_of(odd, meant=meant),
+        explained=odd.explained,
+    )
+    for finding in findings:
+        finding.cause_text = "; ".join(filter(None, (hint, finding.cause_text)))
+    return findings
 
 
 def _severity_of(odd: SizeTrial, *, meant: bool) -> Severity | None:
