@@ -154,6 +154,7 @@ class Plan:
         shares: each parameter's share of that cost.
         related: symbol → how its size follows from others.
         bounds: that values keep, of parameters by name.
+        unlike: parameters of which some integers are never alike, and which of them.
     """
 
     names: tuple[str, ...]
@@ -165,6 +166,7 @@ class Plan:
     shares: tuple[float, ...] = field(default=(), compare=False)
     related: tuple[tuple[str, Related], ...] = ()
     bounds: tuple[Bound, ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
 
     def guess(self, name: str) -> Guess:
         """The guess of parameter ``name``."""
