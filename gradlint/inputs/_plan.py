@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
-from gradlint.model.related import TERM, Bound, Formula, size_of
+from gradlint.model.related import TERM, Bound, Formula, Side, size_of
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
@@ -262,6 +262,7 @@ class Plan:
                 sizes[symbol] = int(symbol[1:])
             elif symbol not in related:
                 sizes[symbol] = fixed[symbol] if symbol in fixed else next(free)
+        self._within_bounds(sizes, related)
         if related and len(set(self.pool)) > 1:
             self._in_order(sizes, related)
             self._apart_from_related(sizes, related, [s for s in self.pool if s not in taken])
@@ -294,6 +295,23 @@ class Plan:
         for symbol, rule in self.related:
             if symbol not in sizes and set(rule.bases) <= set(sizes):
                 yield symbol, rule.formula.at([sizes[base] for base in rule.bases])
+
+    def _within_bounds(self, sizes: dict[str, int], related: dict[str, Related]) -> None:
+        """Exchange free sizes that are in the wrong order: "no more places than items, K <= M"."""
+        held = {*dict(self.fixed), *related, *(b for rule in related.values() for b in rule.bases)}
+        for bound in self.bounds:
+            less, more = (self._symbol(side) for side in (bound.less, bound.more))
+            free = less in sizes and more in sizes and not {less, more} & held
+            if free and "=" not in less[:1] + more[:1] and sizes[less] > sizes[more]:
+                sizes[less], sizes[more] = sizes[more], sizes[less]
+
+    def _symbol(self, side: Side) -> str:
+        """The symbol of the axis whose size ``side`` is; empty where it is none."""
+        if not isinstance(side.of, str) or side.axis is None or side.of not in self.names:
+            return ""
+        guess = self.guess(side.of)
+        known = isinstance(guess, TensorGuess) and side.axis < len(guess.axes)
+        return guess.axes[side.axis] if known else ""  # type: ignore[union-attr]
 
     def _in_order(self, sizes: dict[str, int], related: dict[str, Related]) -> None:
         """Exchange free sizes where another would be less than two, or enlarge them: a filter is
