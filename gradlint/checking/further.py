@@ -67,7 +67,7 @@ from gradlint.inputs.designed_kinds import (
 )
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.documentation import documented_complex, prose
-from gradlint.inputs.resized import resizable, within_bounds
+from gradlint.inputs.resized import alike_where_unlike, resizable, within_bounds
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
 from gradlint.model.report import Tried
@@ -201,6 +201,8 @@ class FurtherSamples:
     def _look_at_all(self) -> None:
         until = had_seconds() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in map(_bounded, self._designed()):
+            if alike_where_unlike(designed.sample):
+                continue
             if had_seconds() >= until or not affords_another(self.subject):
                 return
             several = len(designed.sample.moved) > 1

@@ -27,6 +27,7 @@ from gradlint.inputs.documentation import (
     shapes_in,
 )
 from gradlint.inputs.domains import worded
+from gradlint.inputs.unlike import documented_unlike
 from gradlint.model.sample import has_fields
 
 #: An axis of a shape without brackets, as in "q: B H L D" or "image: B x C x H x W".
@@ -227,6 +228,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or _SIGNED[documented_sign(text, evidence.name)]
         )
     evidence.mentioned += worded(text)
+    evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):

@@ -71,6 +71,8 @@ class Evidence:
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
         bounds: that its values keep beside other arguments, sizes and numbers.
+        unlike: which of its integers are never alike, as documentation says: "permutation",
+            "rows" or "elements"; empty when it says nothing.
         path: whether it names a file or a folder: a number would name an open one of this process.
     """
 
@@ -102,6 +104,7 @@ class Evidence:
     interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
     bounds: list[Bound] = field(default_factory=list)
+    unlike: str = ""
     path: bool = False
 
     def say(self, kind: str, weight: float) -> None:

@@ -126,6 +126,7 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         otherwise=otherwise,
         related=tuple(_related(plan)),
         bounds=tuple(_bounds(plan)),
+        unlike=tuple(_unlike(plan)),
     )
 
 
@@ -152,6 +153,14 @@ def _bounds(plan: Plan) -> Iterator[Bound]:
                 for side in sides
             )
             yield Bound(less, more, bound.strict)
+
+
+def _unlike(plan: Plan) -> Iterator[tuple[int, str]]:
+    """The tensors of which some integers are never alike, by their position."""
+    known = dict(plan.unlike)
+    for number, (name, guess) in enumerate(plan.tensors()):
+        if guess.dtype == "int" and name in known:
+            yield number, known[name]
 
 
 def _why(changed: Sequence[Suggested]) -> str:

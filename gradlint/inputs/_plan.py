@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradlint.base.text import short_text
-from gradlint.model.related import TERM, Bound, Formula, size_of
+from gradlint.model.related import TERM, Bound, Formula, Side, size_of
 
 #: Sizes of the axes of a plan during the search, in order: unequal, and none that is a common
 #: constant in code (2, 3, 4, 8, 16), so that a number in an error identifies an axis (heuristic).
@@ -160,6 +160,7 @@ class Plan:
         shares: each parameter's share of that cost.
         related: symbol → how its size follows from others.
         bounds: that values keep, of parameters by name.
+        unlike: parameters of which some integers are never alike, and which of them.
     """
 
     names: tuple[str, ...]
@@ -171,6 +172,7 @@ class Plan:
     shares: tuple[float, ...] = field(default=(), compare=False)
     related: tuple[tuple[str, Related], ...] = ()
     bounds: tuple[Bound, ...] = ()
+    unlike: tuple[tuple[str, str], ...] = ()
 
     def guess(self, name: str) -> Guess:
         """The guess of parameter ``name``."""
@@ -266,6 +268,7 @@ class Plan:
                 sizes[symbol] = int(symbol[1:])
             elif symbol not in related:
                 sizes[symbol] = fixed[symbol] if symbol in fixed else next(free)
+        self._within_bounds(sizes, related)
         if related and len(set(self.pool)) > 1:
             self._in_order(sizes, related)
             self._apart_from_related(sizes, related, [s for s in self.pool if s not in taken])
@@ -298,6 +301,23 @@ class Plan:
         for symbol, rule in self.related:
             if symbol not in sizes and set(rule.bases) <= set(sizes):
                 yield symbol, rule.formula.at([sizes[base] for base in rule.bases])
+
+    def _within_bounds(self, sizes: dict[str, int], related: dict[str, Related]) -> None:
+        """Exchange free sizes that are in the wrong order: "no more places than items, K <= M"."""
+        held = {*dict(self.fixed), *related, *(b for rule in related.values() for b in rule.bases)}
+        for bound in self.bounds:
+            less, more = (self._symbol(side) for side in (bound.less, bound.more))
+            free = less in sizes and more in sizes and not {less, more} & held
+            if free and "=" not in less[:1] + more[:1] and sizes[less] > sizes[more]:
+                sizes[less], sizes[more] = sizes[more], sizes[less]
+
+    def _symbol(self, side: Side) -> str:
+        """The symbol of the axis whose size ``side`` is; empty where it is none."""
+        if not isinstance(side.of, str) or side.axis is None or side.of not in self.names:
+            return ""
+        guess = self.guess(side.of)
+        known = isinstance(guess, TensorGuess) and side.axis < len(guess.axes)
+        return guess.axes[side.axis] if known else ""  # type: ignore[union-attr]
 
     def _in_order(self, sizes: dict[str, int], related: dict[str, Related]) -> None:
         """Exchange free sizes where another would be less than two, or enlarge them: a filter is

@@ -173,6 +173,7 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     if dtype == "int":
         domain = integer_domain(item.name, integers)
         domain = "sizes" if domain == "real" and item.counts else domain
+        domain = "permutation" if item.unlike == "permutation" else domain
     elif dtype == "float":
         of_squares = item.domain in OF_SQUARES
         domain = ("" if of_squares else item.domain) or _names.domain(item.name)

@@ -74,12 +74,13 @@ def _side_in_words(word: str, names: set[str], sizes: Mapping[str, Side]) -> Sid
 
 
 def _bound(one: Side | None, sign: str, other: Side | None) -> Iterator[Bound]:
-    """The bound, where one of its sides is a tensor's values."""
+    """The bound, where one of its sides is a tensor's values, or both are sizes."""
     if one is None or other is None:
         return
     first, equal = _SIGNS[sign]
     less, more = (one, other) if first else (other, one)
-    if any(side.of is not None and side.axis is None for side in (less, more)):
+    values = any(side.of is not None and side.axis is None for side in (less, more))
+    if values or (less.axis is not None and more.axis is not None and less != more):
         yield Bound(less, more, not equal)
 
 

@@ -61,6 +61,8 @@ OTHER_THAN = (6, 9, 4, 8)
 OPTIONAL_TENSOR = 1.5
 #: Axes that are tried with twice the size of the one they are tied to, at most.
 MOST_GROUPED = 6
+#: Tensors, alone and in pairs, that are given fewer axes where backward raises.
+MOST_GROUPS = 21
 #: Variants in addition to the main sample.
 VARIANTS = 2
 #: Weight from which the evidence for a number of axes is no guess: what names and the other tensors
@@ -72,6 +74,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
     for step in (
+        _of_fewer_axes,
         _needed,
         _without_squares,
         _permuting,
@@ -103,6 +106,46 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
     search.attempts += 1
     good = trial.score >= known.score and trial.zero <= known.zero
     return trial if good else None
+
+
+def _of_fewer_axes(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Where backward raises in its own code, and forward may have broadcast what was meant to have
+    fewer axes: one or two tensors with their last one only, or with none, if backward agrees with
+    forward then and returns gradients of the right shapes."""
+    if trial.score != 3 or trial.contract or trial.failure is None or not trial.failure.frames:
+        return plan, trial
+
+    def is_meant(other: Plan, outcome: Trial) -> bool:
+        return outcome.score >= 5 and not outcome.reduced and _agreeing(search, other)
+
+    names = [
+        name
+        for name, guess in plan.tensors()
+        if guess.dtype == "float"
+        and guess.axes
+        and isinstance(plan.guess(name), TensorGuess)
+        and not search.evidence[name].shape
+    ]
+    groups = [*itertools.combinations(names, 1), *itertools.combinations(names, 2)]
+    for rank, group in itertools.product((1, 0), groups[:MOST_GROUPS]):
+        if search.out_of_time:
+            break
+        made = plan
+        for name in group:
+            guess = plan.guess(name)
+            assert isinstance(guess, TensorGuess)
+            least = max(rank, search.evidence[name].least_rank)
+            made = made.changed(name, replace(guess, axes=guess.axes[len(guess.axes) - least :]))
+        if made == plan:
+            continue
+        other = attempt(search.op, made, search.seed, search.keywords)
+        search.attempts += 1
+        if is_meant(made, other):
+            return made, other
+        found = search.repair(made) if len(group) == 1 and other.score == 0 else None
+        if found is not None and is_meant(found.plan, found.trial):
+            return found.plan, found.trial
+    return plan, trial
 
 
 def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

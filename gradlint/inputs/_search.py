@@ -221,7 +221,8 @@ class Search:
         """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
         first = _in_step(first_plan(self.op, self.proposals), self.evidence)
         bounds = dict.fromkeys(b for item in self.evidence.values() for b in item.bounds)
-        first = replace(first, bounds=tuple(bounds))
+        unlike = tuple((k, v.unlike) for k, v in self.evidence.items() if v.unlike)
+        first = replace(first, bounds=tuple(bounds), unlike=unlike)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         for plan in (first, *examples, *_alternatives(first)):
             self._push(_Candidate(plan))

@@ -148,12 +148,13 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
 
 def documented_scalar(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
-    0-d tensors", "half_life a scalar", "scalar attack and release"."""
+    0-d tensors", "noise: ()", "half_life a scalar", "scalar attack and release"."""
     own = rf"(?<![\w.]){re.escape(name)}\b"
     near = r"[^.;:,()\[\]\n]{0,40}?\(?\s*"
     scalar = r"(?:0-?d\b|0-dim|zero-dim|scalar\b)"
     before = r"\bscalars?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
-    return re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}", text) is not None
+    empty = r"`*(?:\s*:\s*|\s+)\(\s*\)"
+    return re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}|{own}{empty}", text) is not None
 
 
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs.bounds import kept
+from gradlint.inputs.unlike import made_unlike, some_alike
 from gradlint.model.related import Axis
 from gradlint.model.sample import Sample, map_tensors
 
@@ -91,7 +92,29 @@ def resized(
     if lost:
         return None
     args, kwargs = _with_integers((made.args, made.kwargs), integers or {})
-    return within_bounds(replace(made, args=args, kwargs=kwargs))
+    found = within_bounds(replace(made, args=args, kwargs=kwargs))
+    if alike_where_unlike(found):
+        found = _unlike_again(found, generator)
+    return None if alike_where_unlike(found) else found
+
+
+def _unlike_again(sample: Sample, generator: torch.Generator) -> Sample:
+    """``sample`` with other integers where some are alike that never are."""
+    known = dict(sample.unlike)
+
+    def convert(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        which = known.get(number, "")
+        if which == "permutation" and some_alike(tensor, which):
+            return tensor.argsort(dim=-1, stable=True)
+        return made_unlike(tensor, which, generator) if which else tensor
+
+    return _each(sample, convert)
+
+
+def alike_where_unlike(sample: Sample) -> bool:
+    """Whether integers of ``sample`` are alike that never are, as documentation says."""
+    tensors = tensors_of(sample)
+    return any(some_alike(tensors[number], which) for number, which in sample.unlike)
 
 
 def _following(sample: Sample, change: Mapping[Axis, int]) -> dict[Axis, int]:

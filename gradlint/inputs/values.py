@@ -24,6 +24,7 @@ from gradlint.inputs._plan import (
 )
 from gradlint.inputs.bounds import kept
 from gradlint.inputs.domains import OF_SQUARES
+from gradlint.inputs.unlike import made_unlike
 from gradlint.model.sample import has_fields
 
 #: Share of the spacing between neighbouring values by which each is moved (heuristic).
@@ -72,6 +73,9 @@ def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Buil
     }
     if plan.bounds:
         values |= kept(plan.bounds, {k: v for k, v in values.items() if torch.is_tensor(v)})
+    for name, which in plan.unlike:
+        if isinstance(values[name], torch.Tensor) and values[name].dtype == torch.int64:
+            values[name] = made_unlike(values[name], which, generator)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, Omitted):
             omitted = True

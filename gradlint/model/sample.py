@@ -45,6 +45,8 @@ class Sample:
         unmeant: whether forward takes it by broadcasting, for which nothing says that it is meant.
         related: axes whose sizes follow from those of others.
         bounds: that values keep, of tensors by their position.
+        unlike: positions of tensors of integers that are never alike, and which of them: "rows" of
+            a matrix, "elements" of a row, or a "permutation".
     """
 
     label: str
@@ -63,6 +65,7 @@ class Sample:
     unmeant: bool = False
     related: tuple[RelatedAxis, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    unlike: tuple[tuple[int, str], ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -98,6 +101,7 @@ class Sample:
             self.unmeant,
             self.related,
             self.bounds,
+            self.unlike,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

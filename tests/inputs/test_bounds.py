@@ -165,3 +165,29 @@ def test_inferred_designed_and_resized_values_keep_bounds() -> None:
     smaller = resized(sample, {(0, 1): 2}, seed=0)
     assert smaller is not None
     assert keeps(*smaller.args)
+
+
+class TopK(Function):
+    """Sum of the utilities of the first places.
+
+    utilities: (B, M)
+    ranking: (B, K) int64, items from best to worst, no item twice; K <= M
+    """
+
+    @staticmethod
+    def forward(ctx, utilities, ranking):
+        ctx.save_for_backward(ranking)
+        ctx.shape = utilities.shape
+        return utilities.gather(1, ranking).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (ranking,) = ctx.saved_tensors
+        ones = g[:, None].expand(ranking.shape)
+        return g.new_zeros(ctx.shape).scatter_add(1, ranking, ones), None
+
+
+def test_sizes_keep_their_order() -> None:
+    utilities, ranking = infer(from_object(TopK), 0)[0].args
+    assert ranking.shape[1] <= utilities.shape[1]
+    assert all(len(set(row)) == len(row) for row in ranking.tolist())

@@ -464,3 +464,44 @@ def test_an_input_keeps_its_gradient_where_leaving_it_out_does_not_help():
     x, scale = sample.args
     assert scale.requires_grad
     assert not x.requires_grad
+
+
+class Update(torch.autograd.Function):
+    """A measurement update.
+
+    mean: (n,) state, cov: (n, n) of it, row: (n,) measurement. Nothing is said of the other two,
+    which forward broadcasts.
+    """
+
+    @staticmethod
+    def forward(ctx, mean, cov, row, noise, z):
+        at = cov @ row
+        total = row @ at + noise
+        gain = at / total
+        left = z - row @ mean
+        ctx.save_for_backward(mean, cov, row, at, total, gain, left)
+        return mean + gain * left
+
+    @staticmethod
+    def backward(ctx, g):
+        mean, cov, row, at, total, gain, left = ctx.saved_tensors
+        of_gain, of_left = g * left, g @ gain
+        of_total = -(of_gain @ at) / total**2
+        of_at = of_gain / total + of_total * row
+        of_row = of_total * at + cov.mT @ of_at - of_left * mean
+        return g - of_left * row, torch.outer(of_at, row), of_row, of_total, of_left
+
+
+class Refuses(Update):
+    """Backward raises for whatever it is given."""
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("shapes of tensors do not fit together")
+
+
+def test_what_forward_broadcast_has_fewer_axes_where_backward_raises() -> None:
+    mean, _, row, noise, z = infer(from_object(Update), 0)[0].args
+    assert mean.shape == row.shape
+    assert (noise.dim(), z.dim()) == (0, 0)
+    assert any("backward raises" in note for note in infer(from_object(Refuses), 0)[0].notes)
