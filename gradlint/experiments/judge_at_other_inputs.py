@@ -41,6 +41,12 @@ RIGHT, WRONG, REFUSED, RAISED, NOT_FINITE, EMPTY, UNDECIDED = (
 #: Calls where the gradient is right.
 CALLS = 4
 
+#: Relative error of a gradient that a measurement at extreme magnitudes must be able to see for its
+#: disagreement to count (heuristic: where it resolves less than a digit, forward has lost nearly
+#: all of its own, and changes from one rounding to the next; what a faulty branch or bound does
+#: there is seen to six digits or more).
+COARSEST = 0.1
+
 
 @dataclass
 class JudgementElsewhere:
@@ -167,13 +173,16 @@ def _judge_each_input(
     pairs = list(zip(decision.judgement.inputs, decision.verdicts, strict=True))
     found.decision = decision
     found.positions = [item.index for item, verdict in pairs if verdict == DIFFERS]
+    if there.sample.kind == "extreme":
+        found.positions = [k for k in found.positions if decision.resolution_of(k) <= COARSEST]
     if found.positions:
         known = _names(subject, subject.wrong_inputs - subject.barely_wrong)
         inputs = there.problem.inputs
         found.positions = [k for k in found.positions if inputs[k].name not in known]
         found.verdict = WRONG if found.positions else RIGHT
     else:
-        found.verdict = UNDECIDED if UNSURE in decision.verdicts else RIGHT
+        undecided = any(verdict in (UNSURE, DIFFERS) for verdict in decision.verdicts)
+        found.verdict = UNDECIDED if undecided else RIGHT
     return found
 
 

@@ -31,8 +31,12 @@ from gradlint.model.op import Op
 from gradlint.model.related import LETTERS, Bound, RelatedAxis
 from gradlint.model.sample import Sample
 
-#: Times that values are drawn again where a gradient vanishes (heuristic).
-REDRAWN = 4
+#: Times that values are drawn again where a gradient vanishes, and where no output is finite, which
+#: leaves nothing to judge (heuristic).
+REDRAWN, REDRAWN_FINITE = 4, 12
+
+#: Score of inputs at which forward runs and outputs are not finite.
+NOT_FINITE = 2
 
 #: A note where better inputs, or more of them, may exist.
 CUT_SHORT = (
@@ -65,7 +69,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
                 search.attempts,
             )
         plan, trial = refine(search, found)
-        trial = _drawn_again(search, plan, trial)
+        trial = _drawn_again(search, plan, _finite_if_drawn_again(search, plan, trial))
         samples = [_sample("inferred", search, plan, trial)]
         for label, other, outcome in variants(search, plan, trial):
             variant = _sample(label, search, other, outcome)
@@ -76,6 +80,21 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))
     return samples
+
+
+def _finite_if_drawn_again(search: Search, plan: Plan, trial: Trial) -> Trial:
+    """``trial``, or one with other values where integers or masks were drawn at which outputs are
+    not finite: labels that fit into no sequence, rows that are masked. ``search`` keeps the seed of
+    the values."""
+    drawn = any(guess.dtype in ("int", "bool") for _, guess in plan.tensors())
+    for more in range(1, REDRAWN_FINITE + 1):
+        if not drawn or trial.score != NOT_FINITE or search.out_of_time:
+            break
+        other = attempt(search.op, plan, search.seed + more, search.keywords)
+        if other.score > NOT_FINITE:
+            search.seed += more
+            return other
+    return trial
 
 
 def _drawn_again(search: Search, plan: Plan, trial: Trial) -> Trial:
@@ -212,7 +231,7 @@ def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
         notes.append(f"in {plan.working}: the op refused float64")
     if trial.score == 3 and trial.failure is not None:
         notes.append(f"backward raises: {_one_line(str(trial.failure))}")
-    elif trial.score == 2:
+    elif trial.score == NOT_FINITE:
         notes.append("outputs are not finite in any domain that was tried")
     elif trial.score == 1:
         notes.append("no floating output depends on the inputs")

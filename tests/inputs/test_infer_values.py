@@ -171,3 +171,40 @@ def test_a_tuple_of_numbers_has_the_length_of_its_annotation():
     pos, spacing, *_ = infer(from_object(Spaced), 0)[0].args
     assert type(spacing) is tuple
     assert len(spacing) == pos.shape[-1] == 2
+
+
+class Alignments(torch.autograd.Function):
+    """-log of how likely the labels are: infinite where the first of three or more of them is not
+    the largest."""
+
+    @staticmethod
+    def forward(ctx, scores, labels):
+        ctx.save_for_backward(labels)
+        ctx.shape = scores.shape
+        steps = scores.gather(1, labels[:, None])[:, 0]
+        possible = torch.as_tensor(len(labels) > 2) & (labels[0] == labels.max())
+        return -steps.sum() + torch.where(possible, 0.0, torch.inf)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (labels,) = ctx.saved_tensors
+        return -grad * torch.zeros(ctx.shape).double().scatter(1, labels[:, None], 1.0), None
+
+
+class NeverFinite(Alignments):
+    @staticmethod
+    def forward(ctx, scores, labels):
+        return Alignments.forward(ctx, scores, labels) - torch.inf
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_integers_are_drawn_until_outputs_are_finite(seed):
+    sample, *_ = infer(from_object(Alignments, name="Alignments"), seed)
+    assert bool(Alignments.apply(*sample.args, **sample.kwargs).isfinite())
+    again, *_ = infer(from_object(Alignments, name="Alignments"), seed)
+    assert torch.equal(again.args[1], sample.args[1])
+
+
+def test_outputs_that_are_never_finite_are_said_to_be():
+    sample, *_ = infer(from_object(NeverFinite, name="NeverFinite"), 0)
+    assert "outputs are not finite in any domain that was tried" in sample.notes
