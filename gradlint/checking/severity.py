@@ -32,7 +32,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " gradlint moved an option; a wrong gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
-        " use, or that lies in the tangent space of a group, or of a surrogate: forward returns its"
+        " use, or that lies in the tangent space of a group, or that documentation calls a natural"
+        " or Riemannian gradient, or of a surrogate: forward returns its"
         " input, or is a staircase that changes as backward says over many stairs, or calls a"
         " Function that rounds or steps and explains the error, or backward goes by the positive"
         " part of grad_output; second derivatives silently lost",
@@ -199,6 +200,11 @@ POLICY = (
         "warning",
         "it lies in the tangent space of a group, as a gradient may that is meant so",
         lambda g: g.explained == "tangent",
+    ),
+    Reason(
+        "warning",
+        "the documentation speaks of a natural or Riemannian gradient, which is no derivative",
+        lambda g: g.explained == "geometry",
     ),
     Reason(
         "info",

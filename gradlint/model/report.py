@@ -95,7 +95,7 @@ Where = Literal[
 #: an operand that broadcasts by accident, a size that forward runs out of, inputs at
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
-#: or gradients in the tangent space of a group.
+#: gradients in the tangent space of a group, or documentation that speaks of a natural gradient.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -116,6 +116,7 @@ Explanation = Literal[
     "estimate",
     "unused",
     "tangent",
+    "geometry",
 ]
 
 
