@@ -33,9 +33,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
-        " or Riemannian gradient, or of a surrogate: forward returns its"
-        " input, or is a staircase that changes as backward says over many stairs, or calls a"
-        " Function that rounds or steps and explains the error, or backward goes by the positive"
+        " or Riemannian gradient, or that is right for what an orthonormal basis spans, or of a"
+        " surrogate: forward returns its input, or is a staircase that changes as backward says over"
+        " many stairs, or calls a Function that rounds or steps and explains the error, or backward goes by the positive"
         " part of grad_output; second derivatives silently lost",
     ),
     (
@@ -205,6 +205,11 @@ POLICY = (
         "warning",
         "the documentation speaks of a natural or Riemannian gradient, which is no derivative",
         lambda g: g.explained == "geometry",
+    ),
+    Reason(
+        "warning",
+        "it is right for functions of what the basis spans, as it may be meant",
+        lambda g: g.explained == "subspace",
     ),
     Reason(
         "info",
