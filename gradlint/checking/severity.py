@@ -34,9 +34,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
         " or Riemannian gradient, or that is right for what an orthonormal basis spans, or of a"
-        " surrogate: forward returns its input, or is a staircase that changes as backward says over"
-        " many stairs, or calls a Function that rounds or steps and explains the error, or backward goes by the positive"
-        " part of grad_output; second derivatives silently lost",
+        " surrogate: forward returns its input, or is a staircase that changes as backward says"
+        " over many stairs, or calls a Function that rounds or steps and explains the error, or"
+        " backward goes by the positive part of grad_output; second derivatives silently lost",
     ),
     (
         "info",
