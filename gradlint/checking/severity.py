@@ -32,10 +32,11 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " gradlint moved an option; a wrong gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
-        " use, or that lies in the tangent space of a group, or of a surrogate: forward returns its"
-        " input, or is a staircase that changes as backward says over many stairs, or calls a"
-        " Function that rounds or steps and explains the error, or backward goes by the positive"
-        " part of grad_output; second derivatives silently lost",
+        " use, or that lies in the tangent space of a group, or that documentation calls a natural"
+        " or Riemannian gradient, or that is right for what an orthonormal basis spans, or of a"
+        " surrogate: forward returns its input, or is a staircase that changes as backward says"
+        " over many stairs, or calls a Function that rounds or steps and explains the error, or"
+        " backward goes by the positive part of grad_output; second derivatives silently lost",
     ),
     (
         "info",
@@ -205,6 +206,16 @@ POLICY = (
         "warning",
         "it lies in the tangent space of a group, as a gradient may that is meant so",
         lambda g: g.explained == "tangent",
+    ),
+    Reason(
+        "warning",
+        "the documentation speaks of a natural or Riemannian gradient, which is no derivative",
+        lambda g: g.explained == "geometry",
+    ),
+    Reason(
+        "warning",
+        "it is right for functions of what the basis spans, as it may be meant",
+        lambda g: g.explained == "subspace",
     ),
     Reason(
         "info",

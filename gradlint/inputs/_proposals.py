@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,7 +28,7 @@ from gradlint.inputs._plan import (
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
-from gradlint.model.sample import has_fields
+from gradlint.model.sample import has_fields, holds_tensors
 
 #: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
@@ -53,6 +54,8 @@ _MOST_PLACES = 3
 _SCALES = (0.8, 8.0)
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
+#: Objects of a class that its module keeps, of which as many are tried (heuristic).
+_MOST_READY_MADE = 6
 
 
 def propose(op: Op, evidence: list[Evidence]) -> dict[str, list[Proposal]]:
@@ -253,6 +256,8 @@ def _with_fields(item: Evidence) -> list[Proposal]:
     for made in item.classes:
         if not has_fields(made):
             continue
+        for step, value in enumerate(_ready_made(made)):
+            found.append((ValueGuess(value, "value"), _VALUE_STEP * step))
         parts: list[TensorGuess | ValueGuess] = []
         for field in inspect.signature(made).parameters.values():
             default = MISSING if field.default is inspect.Parameter.empty else field.default
@@ -270,8 +275,22 @@ def _with_fields(item: Evidence) -> list[Proposal]:
             if isinstance(guess, (TensorGuess, ValueGuess)):
                 parts.append(guess)
         if len(parts) == len(inspect.signature(made).parameters):
-            found.append((GroupGuess(tuple(parts), made), 0.0))
+            found.append((GroupGuess(tuple(parts), made), _VALUE_STEP * len(found)))
     return found
+
+
+def _ready_made(made: type) -> list[Any]:
+    """What the module of a class keeps of its kind under names of its own, ``qint8 = qtype(…)``:
+    the values that callers choose from. None with tensors in it: their gradients are asked for."""
+    space = vars(sys.modules.get(made.__module__, object))
+    found = [value for name, value in space.items() if type(value) is made and name[0] != "_"]
+    plain = {id(value): value for value in found if not _has_tensors(value)}
+    return list(plain.values())[:_MOST_READY_MADE]
+
+
+def _has_tensors(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) else ()
+    return holds_tensors(value) or any(isinstance(part, torch.Tensor) for part in parts)
 
 
 def _dicts(item: Evidence) -> list[Proposal]:

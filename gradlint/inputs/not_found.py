@@ -39,7 +39,12 @@ def line_to_add(evidence: list[Evidence], function: bool) -> str:
             values.append(_placeholder(item))
     if not function:
         return f'--inputs "{", ".join(values)}"'
-    names = ", ".join(item.name for item in evidence if item.required)
+    starred = {"varargs": "*"}
+    names = ", ".join(
+        f"{starred.get(item.passing, '')}{item.name}"
+        for item in evidence
+        if item.required or item.passing == "varargs"
+    )
     made = ", ".join(f"torch.{value}" if value.startswith("rand") else value for value in values)
     tail = "," if len(values) == 1 else ""
     return (

@@ -95,7 +95,9 @@ Where = Literal[
 #: an operand that broadcasts by accident, a size that forward runs out of, inputs at
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
-#: gradients in the tangent space of a group, or an input that the documentation calls a constant.
+#: gradients in the tangent space of a group, an input that the documentation calls a constant,
+#: documentation that speaks of a natural gradient, or an orthonormal basis of which only what it
+#: spans has the gradient that is returned.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -117,6 +119,8 @@ Explanation = Literal[
     "unused",
     "tangent",
     "constant",
+    "geometry",
+    "subspace",
 ]
 
 

@@ -37,6 +37,8 @@ CASES = {
     "a draw": (Grounds(relative_error=1.0, explained="estimate"), "warning"),
     "an unused argument": (Grounds(relative_error=1.0, explained="unused"), "warning"),
     "a tangent vector": (Grounds(relative_error=1.0, explained="tangent"), "warning"),
+    "a natural gradient": (Grounds(relative_error=1.0, explained="geometry"), "warning"),
+    "a subspace": (Grounds(relative_error=1.0, explained="subspace"), "warning"),
     "confirmed cause": (Grounds(relative_error=1e-6, confirmed=True), "error"),
     "within the bars": (Grounds(relative_error=1e-1, beyond_bar=False), "info"),
     "within the bars, confirmed": (

@@ -576,3 +576,15 @@ def test_no_inputs_found_tells_what_to_add():
     exec(error.line_to_add.replace("@staticmethod\n", ""), namespace)
     made = namespace["sample_inputs"]()
     assert [type(item) for item in made] == [torch.Tensor, torch.Tensor, int, str]
+
+
+class HopelessTuple(Hopeless):
+    @staticmethod
+    def forward(ctx, *parts):
+        raise RuntimeError("needs the moon")
+
+
+def test_the_line_to_add_names_arguments_that_a_star_collects():
+    with pytest.raises(NoInputsFound) as caught:
+        inferred(HopelessTuple)
+    assert "# *parts\n" in caught.value.line_to_add

@@ -352,6 +352,34 @@ def test_objects_with_fields_are_made_of_tensors():
     ]
 
 
+@dataclasses.dataclass
+class Width:
+    name: str
+    bits: int
+
+
+#: What callers choose from; only the second is taken.
+WIDE, NARROW = Width("wide", 16), Width("narrow", 8)
+
+STANDARD = Camera(torch.zeros(4, dtype=torch.float32))
+
+
+def quantised(x: Tensor, width: Width) -> Tensor:
+    if width not in (NARROW,):
+        raise ValueError("not that wide")
+    return x * 2.0**width.bits
+
+
+def test_objects_that_a_module_keeps_for_its_callers_are_tried():
+    assert inferred(quantised).args[1] is NARROW
+
+
+def test_an_object_that_a_module_keeps_with_tensors_in_it_is_not():
+    _, camera = inferred(seen).args
+    assert camera is not STANDARD
+    assert camera.center.requires_grad
+
+
 def test_a_sparse_layout_is_given_where_forward_asks_for_it():
     class Product(Function):
         @staticmethod

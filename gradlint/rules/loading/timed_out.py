@@ -78,10 +78,12 @@ RULE = rule_of(__name__)
 def make_finding(end: WorkerEnd) -> Finding:
     """The finding that a phase ran longer than ``--timeout``."""
     seconds = end.settings.timeout
+    slow = "if the op is merely slow, give it smaller inputs (--inputs) or more time (--timeout)"
+    if end.phase == "import":  # nothing has been given to the op then
+        slow = "if importing it is merely slow (does it build an extension?), allow more --timeout"
     return end.finding(
         RULE,
         f"timed out {end}: more than {seconds:g} s",
         {"timeout_s": seconds},
-        help="if the op is merely slow, give it smaller inputs (--inputs) or more time "
-        "(--timeout); otherwise look for a loop that never ends, or a lock that is held",
+        help=f"{slow}; otherwise look for a loop that never ends, or a lock that is held",
     )

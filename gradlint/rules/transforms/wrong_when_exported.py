@@ -76,7 +76,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -159,11 +159,12 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
             with common_random_numbers(problem.seed):
                 program = export(module, module.tensors(problem, problem.values()))
             with common_random_numbers(problem.seed), torch.no_grad():
-                got = program(*module.tensors(problem, point.values))
+                got = list(program(*module.tensors(problem, point.values)))
+            _require_values(got)
         except Exception as error:
             notes.append(f"{name}: {error_line(error)}")
             continue
-        found = _difference(subject, list(got), point)
+        found = _difference(subject, got, point)
         if found is not None and is_random(problem):
             notes.append(
                 f"{name}: forward draws random numbers, and the program draws different ones"
@@ -171,6 +172,14 @@ def _tried(subject: Subject, point: Point) -> tuple[list[Finding], list[str]]:
         elif found is not None:
             findings.append(_finding(subject, found, name))
     return findings, notes
+
+
+def _require_values(outputs: Sequence[Any]) -> None:
+    """Raise what reading them raises: a program may keep a tensor of a class of the op's own as a
+    constant, and what it was traced with, which has no values, inside of that."""
+    for value in outputs:
+        if isinstance(value, torch.Tensor) and type(value) is not torch.Tensor:
+            torch.equal(value, value)
 
 
 def _difference(subject: Subject, got: list[Any], point: Point) -> Difference | None:

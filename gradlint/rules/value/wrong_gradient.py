@@ -134,6 +134,7 @@ from gradlint.experiments.value.of_backward_alone import of_backward_alone
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
+from gradlint.experiments.value.subspaces import soften_subspaces
 from gradlint.experiments.value.surrogates import (
     PIECEWISE,
     judge_surrogates,
@@ -219,6 +220,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
     soften_surrogates(subject, findings)
     soften_tangents(subject, findings)
+    soften_subspaces(subject, findings)
     name_gradient_stops(subject, findings)
     question_symmetry(subject, findings)
     notes += said

@@ -1,0 +1,82 @@
+"""Natural gradients, which are no derivatives: warnings where documentation speaks of them. Near
+them: the same gradient of an op that says nothing, or that says what it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
+
+
+class Silent(Function):
+    """The mean of a unit Gaussian by its logits."""
+
+    @staticmethod
+    def forward(ctx, logits):
+        p = torch.softmax(logits, -1)
+        ctx.save_for_backward(p)
+        return p.square().sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (p,) = ctx.saved_tensors
+        return 2.0 * grad_output[..., None] * (p - p.square().sum(-1, keepdim=True))
+
+
+class Documented(Silent):
+    """The natural gradient with respect to the logits."""
+
+
+class Derived(Documented):
+    """Says nothing by itself."""
+
+
+class Calling(Silent):
+    """Leaves it to another Function."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return Documented.backward(ctx, grad_output)
+
+
+class InItsMethod(Silent):
+    """Says it in backward."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        "Calculates the natural gradient with respect to logits."
+        return Silent.backward(ctx, grad_output)
+
+
+class Denied(Silent):
+    """The gradient, not the natural gradient, with respect to the logits."""
+
+
+class Natural(Silent):
+    """Gradients by the natural logarithm of the probabilities."""
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (Silent, "error"),
+        (Documented, "warning"),
+        (Derived, "warning"),
+        (Calling, "warning"),
+        (InItsMethod, "warning"),
+        (Denied, "error"),
+        (Natural, "error"),
+    ],
+)
+def test_severity(probed: Callable[..., Outcome], op: type[Function], expected: str) -> None:
+    x: Tensor = torch.tensor([[0.3, -0.7, 1.1], [0.2, 0.9, -0.4]], dtype=torch.float64)
+    (finding,) = as_loud_as_evidence(probed(by_code("GL401"), op, x.requires_grad_())).findings
+    assert finding.severity == expected
+    assert ("natural or Riemannian" in finding.help) == (expected == "warning")
