@@ -28,6 +28,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Read when torch is imported. Threads of several processes that wait for one another on the
     # same cores cost many times what they save; gradlint's own workers have one each too.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Where a test asks for more, those without work give up their core instead of looking for some.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 #: Files that take longest, which begin first, so that no process is left with one of them at the

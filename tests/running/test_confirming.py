@@ -236,8 +236,8 @@ def test_without_gradients_there_is_nothing_to_confirm() -> None:
 def test_what_ends_by_itself(tmp_path: Path, ending: str) -> None:
     head = f"import os, sys, time\nFACTOR = 2\nif 'gradlint' not in sys.modules:\n    {ending}"
     (tmp_path / "ops.py").write_text(OPERATOR.format(head=head, factor="FACTOR"))
-    settings = Settings(select=SETTINGS.select, seed=1, timeout=10.0)
+    settings = Settings(select=SETTINGS.select, seed=1, timeout=5.0)
     (report,) = run(["ops.py:Op"], settings, tmp_path).report.targets
-    reason = "its process ended" if "exit" in ending else "it took longer than 10 s"
+    reason = "its process ended" if "exit" in ending else "it took longer than 5 s"
     assert report.confirmation is not None
     assert (report.verdict, report.confirmation.note) == ("pass", reason)

@@ -143,7 +143,7 @@ def test_a_worker_that_hangs_under_the_tool_is_ended(
     tool(REPORTS / "memcheck.txt")
     monkeypatch.setattr(_sanitizer, "PATIENCE", 1.0)
     monkeypatch.setenv("STUB_HANGS", "1")
-    report = only(check(replace(SETTINGS, timeout=8.0)))
+    report = only(check(replace(SETTINGS, timeout=5.0)))
     assert "GL006" in [finding.code for finding in report.findings]
     assert "GL805" in [finding.code for finding in report.findings]
 
