@@ -26,7 +26,7 @@ from gradlint.inputs.documentation import (
     documented_sign,
     shapes_in,
 )
-from gradlint.inputs.domains import worded
+from gradlint.inputs.domains import of_quantity, worded
 from gradlint.inputs.unlike import documented_unlike
 from gradlint.model.sample import has_fields
 
@@ -226,6 +226,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             next(iter(worded(item.words)), "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name)]
+            or of_quantity(item.words)
         )
     evidence.mentioned += worded(text)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)

@@ -81,6 +81,23 @@ WORDS = (
     ("above", r"(?:greater|larger) than (?:1|one)\b"),
 )
 
+#: Quantities that are positive by their meaning, where an argument is described as one: "(P,)
+#: distances between atoms". Other words before them may change that: "signed distances".
+_QUANTITIES = re.compile(
+    r"[_ :]*(?:[(\[][^)\]]*[)\]][ ,:]*|tensor[ ,]*|(?:the|of|all|each|input|edge|pair(?:wise)?"
+    r"|interatomic|euclidean|bond|spot|strike|option|asset|stock|implied|annual(?:i[sz]ed)?"
+    r"|absolute|particle|atomic|point|kernel|per-\w+) )*"
+    r"(?:distances?|radii|radius|mass(?:es)?|prices?|volatilit(?:y|ies)|variances?|bandwidths?"
+    r"|standard deviations?|half-li(?:fe|ves)|wavelengths?|concentrations?|maturit(?:y|ies)"
+    r"|temperatures?|pressures?|densit(?:y|ies)|length ?scales?|permeabilit(?:y|ies))\b"
+)
+
+
+def of_quantity(words: str) -> str:
+    """The domain of an argument that ``words`` describe as a quantity: "positive", or "" where they
+    name none."""
+    return "positive" if _QUANTITIES.match(words.lower()) else ""
+
 
 def worded(text: str) -> list[str]:
     """The domains that ``text`` asks for in words, the most special first."""

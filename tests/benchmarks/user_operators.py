@@ -43,7 +43,12 @@ from tests.benchmarks.support.measure import heading, markdown, table
 HERE = Path(__file__).parent / "support" / "user_operators"
 ROOT = Path(__file__).resolve().parents[2]
 #: The sets of each half. A set has a folder ``right``, a folder ``wrong`` and ``cases.py``.
-HALVES = {"open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), "aside": ("k", "l")}
+HALVES = {
+    "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"),
+    "aside": ("k", "l"),
+    "m": ("m",),
+    "n": ("n",),
+}
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
 #: Operators that one command checks when there are several seeds.

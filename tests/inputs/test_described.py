@@ -9,7 +9,7 @@ from gradlint.inputs._gather import gather
 from gradlint.inputs._infer import infer
 from gradlint.inputs.described import arguments_in, axes_in_words, jaxtyped, shapes_in_order
 from gradlint.inputs.documentation import documented_sign, prose
-from gradlint.inputs.domains import worded
+from gradlint.inputs.domains import of_quantity, worded
 from gradlint.targets.load import from_object
 
 #: Text and what it says: argument → axes.
@@ -144,6 +144,25 @@ def test_axes_of_annotations() -> None:
 def test_domains(text: str, domain: str) -> None:
     item = arguments_in(text, ["x", "w"]).get("x")
     assert (worded(item.words) if item else [])[:1] == ([domain] if domain else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("x: (P,) distances.", "positive"),
+        ("x (P,): pairwise distances between atoms", "positive"),
+        ("x: volatility of the asset, per year", "positive"),
+        ("x: particle masses (N,)", "positive"),
+        ("x: (B, H, W) signed distances", ""),
+        ("x: log variances", ""),
+        ("x: logarithm of the temperature", ""),
+        ("x: features that distances are taken of", ""),
+        ("x: coordinates; w: masses", ""),
+    ],
+)
+def test_quantities_that_are_positive(text: str, domain: str) -> None:
+    item = arguments_in(text, ["x", "w"])["x"]
+    assert of_quantity(item.words) == domain
 
 
 def test_adjectives_go_with_a_list() -> None:
