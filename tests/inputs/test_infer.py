@@ -473,11 +473,9 @@ class Clock:
 
     def __init__(self, monkeypatch, wall, cpu):
         self.now, self.each = [0.0, 0.0], (wall, cpu)
-        clock = SimpleNamespace(
-            monotonic=lambda: self.now[0],
-            process_time=lambda: self.now[1],
-        )
+        clock = SimpleNamespace(process_time=lambda: self.now[1])
         monkeypatch.setattr(_search, "time", clock)
+        monkeypatch.setattr(_search, "had_seconds", lambda: self.now[0])
 
     def tick(self):
         self.now = [now + each for now, each in zip(self.now, self.each, strict=True)]
