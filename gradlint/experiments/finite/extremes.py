@@ -142,6 +142,12 @@ def make_extremes(subject: Subject) -> ExtremePoints:
     return ExtremePoints([_run_at(subject, *chosen) for chosen in _points(subject)])
 
 
+def parameters_of(subject: Subject) -> range:
+    """Positions of the inputs that are parameters of a module."""
+    count = len(subject.problem.inputs)
+    return range(count - len(subject.problem.parameters), count)
+
+
 def without_special(
     subject: Subject, extreme: ExtremePoint, positions: Collection[int]
 ) -> ExtremePoint:

@@ -14,6 +14,7 @@ from gradlint.experiments.finite.extremes import (
     ExtremePoint,
     inside_of_ranges,
     make_extremes,
+    parameters_of,
     without_special,
 )
 from gradlint.experiments.finite.poles import divided_by_zeros
@@ -152,7 +153,7 @@ def _inside_of_ranges(
     a single number, and only data are zero as a rule."""
     if extreme.name != "single":
         return findings
-    own = _parameters(subject)
+    own = parameters_of(subject)
     instead = inside_of_ranges(subject, extreme, zeros_of=own) if own else None
     found = []
     if instead is not None:
@@ -184,19 +185,13 @@ def _with_own_parameters(
     unit, and training moves a parameter that starts near one, as the logarithm of a temperature,
     nowhere near 10000."""
     logs = [k for k, item in enumerate(subject.problem.inputs) if is_log_of_scale(item.name)]
-    own = {*_parameters(subject), *logs}
+    own = {*parameters_of(subject), *logs}
     if extreme.name != "large" or not findings or not own:
         return findings
     instead = without_special(subject, extreme, own)
     stands = {item.input for item in _still_there(subject, rule, reported, instead)}
     kept = [item for item in findings if item.input in stands]
     return kept + _explained_by_parameters(findings, stands, "extreme")
-
-
-def _parameters(subject: Subject) -> range:
-    """Positions of the inputs that are parameters of a module."""
-    count = len(subject.problem.inputs)
-    return range(count - len(subject.problem.parameters), count)
 
 
 def _still_there(

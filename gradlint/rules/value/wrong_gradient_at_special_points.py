@@ -88,7 +88,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from gradlint.experiments.finite.extremes import JUDGED, WORDS, make_extremes
+from gradlint.experiments.finite.extremes import (
+    JUDGED,
+    WORDS,
+    inside_of_ranges,
+    make_extremes,
+    parameters_of,
+)
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
@@ -104,7 +110,7 @@ from gradlint.experiments.value.solver_tolerance import (
     unconverged_at,
 )
 from gradlint.experiments.value.special_points import SpecialPoints
-from gradlint.model.report import Explanation, Finding
+from gradlint.model.report import Explanation, Finding, Where
 from gradlint.model.rule import Outcome
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.rules.catalogue import rule_of
@@ -134,7 +140,10 @@ def probe(subject: Subject) -> Outcome:
     wrong_ones = [wrong for k, wrong in found.items() if k not in rounding]
     limited = _limited_by_tolerance(subject, right) if wrong_ones else set()
     limited |= _limited_by_iterations(subject, wrong_ones)
-    findings = [_finding(subject, wrong, limited) for wrong in wrong_ones]
+    findings = [
+        _finding(subject, wrong, limited, _with_zeros_elsewhere(subject, points, wrong))
+        for wrong in wrong_ones
+    ]
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
@@ -177,6 +186,26 @@ def _limited_by_iterations(
     }
 
 
+def _with_zeros_elsewhere(
+    subject: Subject, points: SpecialPoints, wrong: WrongAtPoint
+) -> tuple[Where, Explanation | None]:
+    """The kind of values at which ``wrong`` is seen, and what explains it. Where it needs a zero in
+    another input, of which all values have one sign, the values are not of the sample's kind: the
+    power mean is smooth in its exponent, and its formula divides by it. Zero in a parameter of a
+    module explains it."""
+    single = subject.once(make_extremes).named("single")
+    if wrong.kind != "sample" or single is None:
+        return wrong.kind, None
+    others = {k for k in range(len(subject.problem.inputs)) if k != wrong.position}
+    own = others & set(parameters_of(subject))
+    tries: tuple[tuple[set[int], Explanation | None], ...] = ((own, "parameter"), (others, None))
+    for zeros_of, explained in tries:
+        instead = inside_of_ranges(subject, single, zeros_of=zeros_of) if zeros_of else None
+        if instead is not None and all(w.position != wrong.position for w in points.wrong(instead)):
+            return "special", explained
+    return wrong.kind, None
+
+
 def _explanation(
     subject: Subject, wrong: WrongAtPoint, limited: Collection[tuple[int, str]]
 ) -> Explanation | None:
@@ -192,8 +221,12 @@ def _explanation(
 
 
 def _finding(
-    subject: Subject, wrong: WrongAtPoint, limited: Collection[tuple[int, str]]
+    subject: Subject,
+    wrong: WrongAtPoint,
+    limited: Collection[tuple[int, str]],
+    seen: tuple[Where, Explanation | None],
 ) -> Finding:
+    kind, explained = seen
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = wrong.nearest
@@ -221,9 +254,9 @@ def _finding(
             f"{item.name} there": wrong.value if math.isfinite(wrong.value) else str(wrong.value),
         },
         grounds=subject.grounds(
-            where=wrong.kind,
+            where=kind,
             relative_error=wrong.relative_error,
-            explained=_explanation(subject, wrong, limited),
+            explained=explained or _explanation(subject, wrong, limited),
         ),
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
         "sums over equal elements, and for guards that are missing in it or that forward lacks",

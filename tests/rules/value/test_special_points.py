@@ -510,3 +510,55 @@ def test_the_symmetric_form_of_special_values() -> None:
     wanted = torch.tensor([[1.0, 8.0, 7.0], [8.0, 4.0, 5.0], [7.0, 5.0, 10.0]])
     assert torch.equal(as_symmetric(after, before), wanted)
     assert as_symmetric(after, before.tril()) is after
+
+
+class PowerMean(Function):
+    """(mean |x|^p)^(1/p): the formula divides by p, which is positive."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, p: Tensor) -> Tensor:
+        ctx.save_for_backward(x, p)
+        return x.abs().pow(p).mean(-1).pow(1 / p)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, p = ctx.saved_tensors
+        a = x.abs().clamp(min=1e-300)
+        m = a.pow(p).mean(-1, keepdim=True)
+        y = m.pow(1 / p)
+        slope = (a.pow(p) * a.log()).mean(-1, keepdim=True) / (p * m) - m.log() / p**2
+        by_x = y / m * a.pow(p - 1) / x.shape[-1] * x.sign()
+        return g[..., None] * by_x, (g[..., None] * y * slope).sum().reshape(p.shape)
+
+
+class FaultyPowerMean(PowerMean):
+    """Wrong where two elements of a row are equal, whatever p is."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        by_x, by_p = PowerMean.backward(ctx, g)
+        x, _ = ctx.saved_tensors
+        tied = (x[..., :, None] == x[..., None, :]).sum(-1) == 2
+        return by_x / (1.0 + tied), by_p
+
+
+class Pooling(torch.nn.Module):
+    def __init__(self, op: type[Function]) -> None:
+        super().__init__()
+        self.op = op
+        self.p = torch.nn.Parameter(torch.tensor([2.5], dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.op.apply(x, self.p)
+
+
+def test_a_zero_in_a_parameter_explains_what_is_wrong_there(probed: Callable[..., Outcome]) -> None:
+    def kinds(op: type[Function]) -> list[set[tuple[str | None, str, str | None]]]:
+        outcomes = probed(GL402, Pooling(op), X), probed(GL402, op, X, torch.tensor([2.5]))
+        return [
+            {(it.input, it.grounds.where, it.grounds.explained) for it in outcome.findings}
+            for outcome in outcomes
+        ]
+
+    assert kinds(PowerMean) == [{("x", "special", "parameter")}, {("x", "special", None)}]
+    assert kinds(FaultyPowerMean) == [{("x", "sample", None)}, {("x", "sample", None)}]
