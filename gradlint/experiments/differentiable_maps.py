@@ -66,7 +66,7 @@ def _twin(problem: Problem, made: Callable[[Problem], Map | None]) -> Map | None
         except OpRaised:  # the op's kernels may require the dtype that it casts to
             continue
         if found is not None and _is_fine(found):
-            return replace(found, stands_for=dtype)
+            return replace(found, stands_for=dtype, twin=None)
     return None
 
 

@@ -139,7 +139,9 @@ class Binding:
         module = self._op.module
         if module is None:
             return
-        like = next((tensor for _, tensor in named if tensor.is_floating_point()), None)
+        floats = [tensor for _, tensor in named if tensor.is_floating_point()]
+        floats += [tensor for _, tensor in named if tensor.is_complex()]
+        like = floats[0] if floats else None
         for name, parameter in module.named_parameters():
             value = _like(parameter.detach(), like)
             if parameter.requires_grad:
@@ -160,7 +162,12 @@ def _plainly(op: Op) -> Callable[[tuple[Any, ...], dict[str, Any], dict[str, tor
 
 
 def _like(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
+    """``tensor`` on the device and with the precision of ``like``, real or complex as it is."""
     if like is None:
         return tensor
-    wanted = like.dtype if tensor.is_floating_point() else tensor.dtype
+    real, wanted = like.dtype.to_real(), tensor.dtype
+    if tensor.is_floating_point():
+        wanted = real
+    elif tensor.is_complex():
+        wanted = torch.complex128 if real == torch.float64 else torch.complex64
     return tensor.to(device=like.device, dtype=wanted)

@@ -107,3 +107,33 @@ def test_the_twin_is_without_casts() -> None:
     torch.testing.assert_close(twin.outputs[0], x.detach().sin().exp(), rtol=1e-15, atol=0.0)
     plain = from_object(lambda x: x.sin().exp())
     assert float64_twin(Subject(plain, sample, Settings()).problem) is None
+
+
+class Weighed(torch.nn.Module):
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(0.7, dtype=dtype))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "expected"),
+    [
+        (torch.complex128, torch.float32, torch.float64),
+        (torch.float64, torch.complex64, torch.complex128),
+        (torch.complex64, torch.float64, torch.float32),
+        (torch.float32, torch.complex128, torch.complex64),
+    ],
+)
+def test_parameters_have_the_precision_of_the_inputs(
+    x: torch.dtype, weight: torch.dtype, expected: torch.dtype
+) -> None:
+    op = from_object(Weighed(weight))
+    value = torch.tensor([0.3, -1.2], dtype=x, requires_grad=True)
+    subject = Subject(op, Sample("given", "given", (value,)), Settings())
+    assert subject.problem.inputs[1].value.dtype == expected
+    assert subject.first_order.verdicts == ["agrees", "agrees"]
+    twin = float64_twin(subject.problem)
+    assert twin is None or twin.twin is None
