@@ -185,7 +185,7 @@ def repeated_index(evidence: Sequence[Evidence], name: str) -> Cause | None:
     right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
     bad, count = int(wrong.sum()), int((wrong | right).sum())
     found = list(_row_counts(first))
-    if not bad or bad == count or len(found) > MOST_CHANCE * math.comb(count, bad):
+    if not bad or bad == count or math.comb(count, bad) < len(found) / MOST_CHANCE:
         return None
     for index, axis, times in found:
         repeated = (times > 1).expand(first.own.shape).reshape(-1)[first.elements]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ from tests.benchmarks.user_operators import (
 
 
 @pytest.mark.parametrize("half", HALVES)
-def test_every_set_has_fifty_pairs(half: str) -> None:
+def test_every_set_has_at_least_fifty_pairs(half: str) -> None:
     cases = all_cases(half)
-    assert len(cases) == 50 * len(HALVES[half])
+    assert all(n >= 50 for n in Counter(case.folder for case in cases).values())
+    assert len({case.folder for case in cases}) == len(HALVES[half])
     assert len({case.key for case in cases}) == len(cases)
     for case in cases:
         assert case.shows in ("first", "second", "both")

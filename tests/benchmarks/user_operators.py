@@ -44,10 +44,8 @@ HERE = Path(__file__).parent / "support" / "user_operators"
 ROOT = Path(__file__).resolve().parents[2]
 #: The sets of each half. A set has a folder ``right``, a folder ``wrong`` and ``cases.py``.
 HALVES = {
-    "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j"),
-    "aside": ("k", "l"),
-    "m": ("m",),
-    "n": ("n",),
+    "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"),
+    "aside": ("m", "n"),
 }
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
@@ -66,7 +64,7 @@ FITTING = (
     ("", ("GL401", "GL402", "GL405", "GL201", "GL004", "GL706", "GL707")),
 )
 #: Findings that are about how an operator was run, not about a fault in it.
-RUN = ("GL002", "GL005", "GL006", "GL007")
+RUN = ("GL001", "GL002", "GL005", "GL006", "GL007")
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,8 @@ class Told:
 
     @property
     def without_inputs(self) -> bool:
-        """Whether no inputs were found for it."""
-        return any(code == "GL002" for code, *_ in self.findings)
+        """Whether no inputs were found for it, or for the constructor of its module."""
+        return any(code in ("GL001", "GL002") for code, *_ in self.findings)
 
     @property
     def fitting(self) -> bool:

@@ -140,6 +140,12 @@ def test_a_repeated_index_is_named():
     assert "accumulate=True" in found.help
 
 
+def test_a_repeated_index_is_named_among_thousands():
+    index = torch.arange(2000) // 2 * 2  # half of the rows twice: more choices than floats count
+    found = finding(Rows, draw(2000, 1), index)
+    assert found.cause == "repeated-index"
+
+
 class OverKept(torch.autograd.Function):
     """A mean over the labels that count; backward divides by the number of all."""
 

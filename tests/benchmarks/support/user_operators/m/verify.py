@@ -7,9 +7,8 @@ import traceback
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 torch.set_num_threads(1)
-from written import CASES  # noqa: E402
+from written import CASES  # run as a script, from this folder
 
 H = 1e-6
 

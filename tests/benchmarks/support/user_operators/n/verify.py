@@ -10,9 +10,8 @@ import sys
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
-from written import CASES  # noqa: E402
+from written import CASES  # run as a script, from this folder
 
 EPS = 1e-6
 TOL = 2e-6
