@@ -14,7 +14,6 @@ are imported beforehand; start-up of the other rows is without them.
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -61,7 +60,7 @@ def against(folder: Path, rounds: int) -> None:
     trees = {"there": folder.resolve(), "here": ROOT}
     times = interleaved(
         {
-            f"{name} {tree}": partial(wall, command, {**os.environ, "PYTHONPATH": str(path)})
+            f"{name} {tree}": partial(wall, command, path)  # what lies there is imported
             for name, command in cases.items()
             for tree, path in trees.items()
         },

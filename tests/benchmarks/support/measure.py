@@ -11,14 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 IMPORT_TORCH = (sys.executable, "-c", "import torch")
 GRADLINT = (sys.executable, "-m", "gradlint")
 
 
-def wall(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
-    """Seconds that ``command`` takes as a process of its own, output thrown away; in ``env``, or
-    this process's environment.
+def wall(command: Sequence[str], folder: Path | None = None) -> float:
+    """Seconds that ``command`` takes as a process of its own, output thrown away; in ``folder``, or
+    where this process is.
 
     Raises:
         SystemExit: it exits with another code than 0; what it wrote to stderr is shown.
@@ -29,7 +30,7 @@ def wall(command: Sequence[str], env: Mapping[str, str] | None = None) -> float:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         check=False,
-        env=env,
+        cwd=folder,
     )
     seconds = time.perf_counter() - start
     if done.returncode:
