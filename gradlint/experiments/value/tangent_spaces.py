@@ -190,8 +190,8 @@ def _beyond_one_component(subject: Subject, finding: Finding) -> bool:
 
 
 def _is_tangent(subject: Subject, finding: Finding) -> bool:
-    """Whether the last component of the gradient is zero everywhere, at other inputs too, and no
-    other is."""
+    """Whether the last component of the gradient is zero everywhere, at other inputs too, and the
+    others nowhere."""
     position = [item.name for item in subject.problem.inputs].index(finding.input or "")
     for gradient in (
         subject.first_order.judgement.probe(0).gradients[position],
@@ -200,7 +200,7 @@ def _is_tangent(subject: Subject, finding: Finding) -> bool:
     ):
         if gradient is None or gradient.dim() == 0 or gradient.shape[-1] not in SIZES:
             return False
-        if bool(gradient[..., -1].any()) or not bool(gradient[..., :-1].any()):
+        if bool(gradient[..., -1].any()) or not _is_full(gradient):
             return False
     return True
 
@@ -241,10 +241,17 @@ def _reads_tangent(subject: Subject) -> bool:
         own, by_last, by_others = (
             _pulled(subject, vs, position) for vs in (cotangents, [last], [others])
         )
-        if own is None or by_last is None or not torch.equal(own, by_last):
+        if own is None or by_last is None or not (torch.equal(own, by_last) and _is_full(own)):
             return False
         read = read or by_others is None or not torch.equal(own, by_others)
     return read
+
+
+def _is_full(gradient: torch.Tensor) -> bool:
+    """Whether no element is zero, the last components of elements of a group aside. Where a mask or
+    a clamp leaves elements out, it may leave out the last component by chance."""
+    of_group = gradient.dim() and gradient.shape[-1] in SIZES
+    return bool((gradient[..., :-1] if of_group else gradient).all())
 
 
 def _cotangents(subject: Subject) -> list[torch.Tensor]:

@@ -125,6 +125,22 @@ class Workspace(Guided):
         return torch.mul(grad_output, x > 0, out=WORKSPACE).detach()
 
 
+class Masked(Function):
+    """Follows the smaller of two; backward goes by a mask that happens to leave a column out."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.minimum(2 * x, x.clamp(-0.4, 0.4))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        kept = (x.abs() < 0.4).to(x.dtype)
+        kept[..., -1] = 0
+        return grad_output * kept
+
+
 class Constant(Guided):
     """Returns the slope, whatever the gradient that it receives."""
 
@@ -182,6 +198,7 @@ def numbers(*shape: int) -> Tensor:
         (Clipped, [(3, 4)], {"x": "error"}),
         (Workspace, [(3, 4)], {"x": "error"}),
         (Constant, [(3, 4)], {"x": "error"}),
+        (Masked, [(3, 4)], {"x": "error"}),
     ],
 )
 def test_severity(
