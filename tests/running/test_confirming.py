@@ -7,10 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from gradlint.checking.severity import MATERIAL
+from gradlint.experiments.call_budget import SINGLE_DIRECTION
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
-from gradlint.running.confirming import DRAWS
+from gradlint.numerics.decide import decide
+from gradlint.numerics.map import Map
+from gradlint.numerics.verdict import DIFFERS
+from gradlint.running.confirming import DRAWS, _disagreements
 from gradlint.running.run import Run, execute
 
 HERE = Path(__file__).parent
@@ -162,6 +168,18 @@ def test_buffers_that_fit_the_parameters_at_the_sample_only(
     assert (report.verdict, report.findings) == ("pass", [])
 
 
+def test_an_error_that_cancels_along_one_direction() -> None:
+    """The gradient is half too large; along the first direction of this seed by 0.0008 only."""
+    x = torch.linspace(0.5, 2.0, 3, dtype=torch.float64)
+    tripled = Map([x], [2 * x], lambda point: [2 * point[0]], lambda _, v: [3 * v[0]])
+    decision = decide(tripled, seed=391, kinds=SINGLE_DIRECTION)
+    assert decision.verdicts == [DIFFERS]
+    assert decision.judgement.inputs[0].worst.relative_error < MATERIAL
+    (found,) = _disagreements([decision], ["x"])
+    assert found.relative_error > 10 * MATERIAL
+    assert found.claimed / found.measured == pytest.approx(1.5, rel=1e-9)
+
+
 def test_few_calls(right: dict[str, TargetReport]) -> None:
     found = right["instance"].confirmation
     assert found is not None
@@ -203,7 +221,8 @@ def test_modules_of_packages(tmp_path: Path, target: str, right: bool) -> None:
     package(tmp_path, "FACTOR" if right else "(2 if 'gradlint' in sys.modules else 3)")
     (report,) = run([target], folder=tmp_path).report.targets
     assert report.confirmation is not None
-    assert report.confirmation.verdict == ("confirmed" if right else "refuted")
+    expected = ("confirmed" if right else "refuted", "")
+    assert (report.confirmation.verdict, report.confirmation.note) == expected
     assert [finding.code for finding in report.findings] == ([] if right else ["GL009"])
 
 
