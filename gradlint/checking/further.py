@@ -37,27 +37,21 @@ from gradlint.experiments.layout.meant_broadcasting import (
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import (
-    Designed,
-    around,
-    beyond,
-    broadcast,
-    constructions_with_optionals,
-    farther_alone,
+from gradlint.inputs.designed import Designed
+from gradlint.inputs.designed_arguments import (
     is_written_for,
-    nearer,
     other_arguments,
-    other_constructions,
-    other_indices,
-    other_mode,
     other_optionals,
-    other_values,
-    ranking,
     several_arguments,
-    up_to_limits,
     with_arguments,
-    with_ties,
 )
+from gradlint.inputs.designed_broadcasts import broadcast
+from gradlint.inputs.designed_constructions import (
+    constructions_with_optionals,
+    other_constructions,
+    other_mode,
+)
+from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.designed_kinds import (
     as_batch,
     as_complex,
@@ -66,6 +60,15 @@ from gradlint.inputs.designed_kinds import (
     with_equal_eigenvalues,
 )
 from gradlint.inputs.designed_marks import marked_labels
+from gradlint.inputs.designed_orders import ranking, with_ties
+from gradlint.inputs.designed_values import (
+    around,
+    beyond,
+    farther_alone,
+    nearer,
+    other_values,
+    up_to_limits,
+)
 from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import alike_where_unlike, resizable, within_bounds
 from gradlint.model.events import FURTHER, Begin, Emit, Further
