@@ -244,13 +244,15 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         if variable or evidence is None or now is inspect.Parameter.empty:
             continue
         if _names.stops_gradients(parameter.name) or (
-            along_last and _names.is_axis(parameter.name)
+            along_last and _names.is_axis(parameter.name) and not evidence.sliced
         ):
             continue
-        if sample.origin != "inferred" and parameter.name in given:
+        if sample.origin != "inferred" and parameter.name in given and _is_chosen(parameter, now):
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
-        candidates = values_for(parameter.name, now, evidence.values, kind, rank)
+        candidates = values_for(
+            parameter.name, now, evidence.values, kind, rank, sliced=evidence.sliced
+        )
         others = within(documented_range(said, parameter.name, known), now, candidates)
         most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
         others = distinct(now, others)[:most]
@@ -261,6 +263,15 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         if len(found) >= MOST_ARGUMENTS:
             break
     return found
+
+
+def _is_chosen(parameter: inspect.Parameter, given: Any) -> bool:
+    """Whether a value that was given says that the argument is meant to have it: it is not the
+    default, which ``apply`` wants written out before a later argument. A flag and a name are one of
+    a few that forward was written for, and where there is no default somebody had to give one."""
+    free = isinstance(given, (bool, str, enum.Enum)) or parameter.default is parameter.empty
+    same = type(given) is type(parameter.default) and given == parameter.default
+    return not (free or same)
 
 
 def within(allowed: Range | None, now: Any, candidates: list[Any]) -> list[Any]:
@@ -284,8 +295,15 @@ def distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
     return [one for one in candidates if not (repr(one) in seen or seen.add(repr(one)))]  # type: ignore[func-returns-value]
 
 
-def values_for(name: str, now: Any, known: Sequence[Any], kind: str, rank: int) -> list[Any]:
-    """Values to try for an argument that is ``now``; ``known``: those the code compares it with."""
+def values_for(
+    name: str, now: Any, known: Sequence[Any], kind: str, rank: int, *, sliced: bool = False
+) -> list[Any]:
+    """Values to try for an argument that is ``now``.
+
+    Args:
+        known: those the code compares it with.
+        sliced: whether forward takes elements up to it: it is no axis.
+    """
     alike = [value for value in known if type(value) is type(now)]
     found: list[Any] = []
     match now:
@@ -293,7 +311,7 @@ def values_for(name: str, now: Any, known: Sequence[Any], kind: str, rank: int) 
             found = [not now]
         case enum.Enum():
             found = [*alike, *type(now)]
-        case int() if _names.is_axis(name):
+        case int() if _names.is_axis(name) and not sliced:
             found = _axes(now, rank)
         case int():
             found = [*alike, *_integers(name, now)]
