@@ -90,7 +90,8 @@ def _marked(
     if type(value) is int and not bool((tensor == value).any()) and (value < 0 or not padding):
         flat[::3] = value
         yield replaced(sample, tensor, flat, f"where {argument}={value} occurs in `{name}`")
-    other = made(value - 1) if type(value) is int and value < 0 else None
+    negative = type(value) is int and value < 0 and _names.marks_entries(argument)
+    other = made(value - 1) if negative and not padding else None
     if other is not None:
         # A number that backward holds where forward takes it from its argument.
         flat[::3] = value - 1
