@@ -417,6 +417,11 @@ class Report(Shown):
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
+        stopped: whether it ended early because as many targets had failed as ``--max-failures``
+            allows.
+        skipped: what was asked for and is not here, or holds no operator: what, and why.
+        left_out: operators that were not asked for: why, and which.
+        shard: which part of the operators this run is about, as in "1/4"; "" for all.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -427,6 +432,9 @@ class Report(Shown):
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    shard: str = ""
 
     @property
     def findings(self) -> list[Finding]:
@@ -512,6 +520,9 @@ class Report(Shown):
             "summary": jsonable(self.summary()),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
+            "stopped": self.stopped,
+            "left_out": jsonable(self.left_out),
+            "shard": self.shard,
             "targets": map(_entry, self.targets),
         }
 

@@ -61,6 +61,12 @@ def json_schema() -> dict[str, Any]:
         "summary": {"type": "object", "properties": summary, "required": list(summary)},
         "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
         "interrupted": {"type": "boolean"},
+        "stopped": {"type": "boolean"},
+        "left_out": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+        "shard": {"type": "string", "pattern": "^([1-9][0-9]*/[1-9][0-9]*)?$"},
         "targets": targets,
     }
     return {
