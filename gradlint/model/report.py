@@ -254,6 +254,23 @@ class InputPower:
 
 
 @dataclass
+class Accepted:
+    """A finding that was made, and that someone accepts.
+
+    Args:
+        code: of the finding.
+        under: the code, or the beginning of one, under which it is accepted.
+        reason: that is given; may be empty.
+        location: of the comment that accepts it; None where the op or its spec does.
+    """
+
+    code: str
+    under: str
+    reason: str
+    location: Location | None = None
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
@@ -261,7 +278,8 @@ class Check:
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
-    sharply each was judged; ``help`` what to do about an inconclusive check.
+    sharply each was judged; ``help`` what to do about an inconclusive check; ``accepted`` what it
+    found and someone accepts.
     """
 
     code: str
@@ -278,6 +296,7 @@ class Check:
     pairs_usual: int | None = None
     inputs: list[InputPower] = field(default_factory=list)
     help: str = ""
+    accepted: list[Accepted] = field(default_factory=list)
 
 
 @dataclass
@@ -367,7 +386,7 @@ class TargetReport:
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
-    target passes.
+    target passes. ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
     """
 
     target: str
@@ -388,6 +407,7 @@ class TargetReport:
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
     confirmation: Confirmation | None = None
+    accepts: dict[str, str] = field(default_factory=dict)
 
     @property
     def uncovered(self) -> bool:

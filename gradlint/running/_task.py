@@ -30,6 +30,7 @@ from gradlint.running.events import (
     NoInputs,
     OpRaised,
     Pid,
+    Replaced,
     Unavailable,
     Unloadable,
     Usage,
@@ -242,6 +243,10 @@ class TargetTask:
             # The arguments were gradlint's choice: that the op takes long there is no fault.
             self._collector.add_note(f"not tried {current[1]}: too slow")
             return False
+        if not isinstance(self._last, (Forgery, Replaced)):
+            how = "timed out" if ending.killed == "timeout" else "process crashed"
+            if self._collector.accepts_end(f"{how} while it ran"):
+                return False
         in_op = ending.phase in ("forward", "backward")
         if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
             self._collector.too_slow(ending.phase, self.timeout)

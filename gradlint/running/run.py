@@ -29,6 +29,7 @@ from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
+from gradlint.running.suppressions import add_suppression_findings
 from gradlint.targets.resolve import EVERY, left_out, resolve
 
 #: Called with the number of targets done, the number known so far, and the one just done.
@@ -333,6 +334,8 @@ def execute(
         _tell_interrupted(report, targets)
     if report.stopped:
         _tell_stopped(report)
+    if not (listing or examine):
+        add_suppression_findings(report, plan.settings)
     report.left_out = {why: [ref.target for ref in refs] for why, refs in plan.left_out.items()}
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
