@@ -14,6 +14,7 @@ from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
+    BaselineFile,
     Color,
     Debug,
     Device,
@@ -31,6 +32,7 @@ from gradlint.cli.options import (
     Untrusted,
     one_of,
     option,
+    targets_of,
 )
 from gradlint.model.report import Report
 from gradlint.rules.catalogue import rule_names
@@ -100,6 +102,16 @@ def check(
             "passes with code that never ran fails the run, too.",
         ),
     ] = None,
+    baseline: BaselineFile = None,
+    max_failures: Annotated[
+        int | None,
+        option(
+            "--max-failures", min=1, metavar="N", help="End after N operators that fail the run."
+        ),
+    ] = None,
+    first_failure: Annotated[
+        bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
+    ] = False,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
@@ -128,15 +140,9 @@ def check(
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="check",
-            hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
-        )
     from gradlint.cli import progress as _progress
+    from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running.run import execute
 
     if triton_interpret:
         _interpret_triton()
@@ -159,13 +165,16 @@ def check(
             "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
+            "baseline": baseline,
+            "max_failures": 1 if first_failure else max_failures,
             "debug": debug or None,
         },
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
-        run = execute(targets, settings, on_progress=on_progress)
+        run = gated(targets, settings, on_progress=on_progress)
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
@@ -24,6 +23,7 @@ from gradlint.cli.options import (
     Timeout,
     Untrusted,
     option,
+    targets_of,
 )
 
 
@@ -50,12 +50,6 @@ def list(
     Operators are loaded and their inputs are found, but no rule runs. Exits with 0 if every
     operator would run, 1 if one can't, 2 on wrong usage, 5 if there is none.
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="list",
-            hint="name one, such as `gradlint list path/file.py`; --help shows all kinds",
-        )
     from gradlint.gate.listing import entries, exit_code, listed
     from gradlint.model.resolve import resolve_settings
     from gradlint.report.listing import add_listing
@@ -78,7 +72,7 @@ def list(
         rules=rule_names(),
         warn=_console.print_warning,
     )
-    run = listed(targets or [], settings)
+    run = listed(targets_of(targets, settings, "list"), settings)
     made = entries(run.report, settings)
     if output_format == "json":
         _console.write_json(made)

@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
-from gradlint.model.report import Argument, Finding, SampleReport, TargetReport
+from gradlint.model.report import Argument, Check, Finding, SampleReport, TargetReport
 
 #: Version of what a fingerprint is made of; part of every fingerprint.
 FINGERPRINT_VERSION = 1
@@ -100,13 +100,16 @@ def _below(path: str, folder: str) -> str:
 
 
 def _dtype_and_device(target: TargetReport, finding: Finding) -> tuple[str, str]:
-    """Those of the check that made ``finding``, else those of its sample's first tensor that can be
-    differentiated."""
-    dtype = device = ""
-    for check in target.checks:
-        if check.code == finding.code and check.sample == finding.sample:
-            dtype, device = dtype or check.dtype or "", device or check.device or ""
-    sample = next((item for item in target.samples if item.label == finding.sample), None)
+    """Those of the check that made ``finding``."""
+    own = (c for c in target.checks if (c.code, c.sample) == (finding.code, finding.sample))
+    return dtype_and_device(target, next(own, Check(finding.code, "fail", finding.sample)))
+
+
+def dtype_and_device(target: TargetReport, check: Check) -> tuple[str, str]:
+    """What ``check`` ran at: its own dtype and device, else those of its sample's first tensor that
+    can be differentiated; empty texts without a sample."""
+    dtype, device = check.dtype or "", check.device or ""
+    sample = next((item for item in target.samples if item.label == check.sample), None)
     first = _first_tensor(sample)
     if first is not None:
         dtype, device = dtype or first.dtype or "", device or first.device or ""

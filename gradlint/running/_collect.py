@@ -135,6 +135,7 @@ class Collector:
             case Found(finding):
                 rule = self.current is not None and self.current[0] not in _BESIDE_RULES
                 self._require(rule, f"a finding of {finding.code}, while no rule was running")
+                finding.baselined = False  # whether it is accepted is not the worker's to say
                 self.report.findings.append(finding)
             case Anatomy(tensors):
                 self._conclude(ANATOMY)

@@ -37,6 +37,7 @@ from gradlint.running.events import (
 )
 from gradlint.running.findings import Scene, final_finding
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
+from gradlint.running.news import Running
 
 _WRONG_GRADIENT = rule_of("value.wrong_gradient")
 _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
@@ -64,22 +65,6 @@ class Trouble:
 
 class Enough(Exception):
     """The run ends here: nothing more is to be checked."""
-
-
-@dataclass(frozen=True)
-class Running:
-    """What one worker is at.
-
-    Args:
-        target: the operator; phase: one of ``gradlint.ops.phase.PHASES``.
-        code: of the rule that is running, or the name of other work; "" if none is known.
-        seconds: since the target was begun.
-    """
-
-    target: str
-    phase: str
-    code: str
-    seconds: float
 
 
 class Task(Protocol):
