@@ -15,6 +15,7 @@ from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
     BaselineFile,
+    ChangedSince,
     Color,
     Debug,
     Device,
@@ -23,10 +24,12 @@ from gradlint.cli.options import (
     Imports,
     Inputs,
     Jobs,
+    LastFailed,
     Order,
     Output,
     Seed,
     Select,
+    Shard,
     Texts,
     Timeout,
     Untrusted,
@@ -103,6 +106,17 @@ def check(
         ),
     ] = None,
     baseline: BaselineFile = None,
+    require_coverage: Annotated[
+        Texts,
+        option(
+            "--require-coverage",
+            metavar="PATH",
+            help="Fail if an operator under PATH is checked by nothing (repeatable).",
+        ),
+    ] = None,
+    changed_since: ChangedSince = None,
+    shard: Shard = None,
+    last_failed: LastFailed = False,
     max_failures: Annotated[
         int | None,
         option(
@@ -141,6 +155,7 @@ def check(
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
     from gradlint.cli import progress as _progress
+    from gradlint.gate.choice import Choice
     from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolve_settings
 
@@ -166,6 +181,7 @@ def check(
             "import": imports,
             "fail_on": fail_on,
             "baseline": baseline,
+            "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
             "debug": debug or None,
         },
@@ -174,7 +190,13 @@ def check(
     )
     targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
-        run = gated(targets, settings, on_progress=on_progress)
+        run = gated(
+            targets,
+            settings,
+            on_progress=on_progress,
+            choice=Choice(shard or "", changed_since, last_failed),
+            warn=_console.print_warning,
+        )
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)

@@ -81,6 +81,21 @@ Untrusted = Annotated[
         "no look at other processes. Exits with 2 where that can't be had.",
     ),
 ]
+Shard = Annotated[
+    str | None,
+    option("--shard", metavar="I/N", help="Only the I-th of N parts of the operators."),
+]
+ChangedSince = Annotated[
+    str | None,
+    option(
+        "--changed-since",
+        metavar="REV",
+        help="Only operators whose files, or what they import or build, changed since REV of git.",
+    ),
+]
+LastFailed = Annotated[
+    bool, option("--last-failed", help="Only operators that failed when they were checked last.")
+]
 BaselineFile = Annotated[
     str | None,
     option(

@@ -417,6 +417,7 @@ class TargetReport:
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
     target passes. ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
+    ``reached`` are the first lines that ran of each function of the user's that backward ran.
     """
 
     target: str
@@ -438,6 +439,7 @@ class TargetReport:
     coverage_note: str = ""
     confirmation: Confirmation | None = None
     accepts: dict[str, str] = field(default_factory=dict)
+    reached: list[Location] = field(default_factory=list)
 
     @property
     def uncovered(self) -> bool:

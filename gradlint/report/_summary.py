@@ -28,8 +28,11 @@ def add_summary(page: Page, report: Report) -> None:
     unwatched = wording.unwatched(report.targets)
     if unwatched:
         page.paragraph(unwatched, hanging=2)
+    _left_out(page, report)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
+    if report.shard:
+        tail.append(f"shard {report.shard}")
     if report.duration_s:
         tail.append(wording.seconds(report.duration_s))
     page.paragraph(", ".join(tail))
@@ -38,7 +41,7 @@ def add_summary(page: Page, report: Report) -> None:
 def _verdict(report: Report) -> str:
     counts = report.summary()
     if not report.targets:
-        return wording.NOTHING_CHECKED
+        return wording.NOTHING_TO_CHECK if report.left_out else wording.NOTHING_CHECKED
     text = wording.operators(counts)
     passed = [
         (target, check)
@@ -144,6 +147,17 @@ def _baseline(page: Page, report: Report) -> None:
             f"{'it' if len(use.gone) == 1 else 'them'}:"
         )
         _listed(page, [wording.baseline_entry(entry) for entry in use.gone])
+
+
+def _left_out(page: Page, report: Report) -> None:
+    """What was not asked for; and that the run ended early."""
+    if report.stopped:
+        page.paragraph(wording.STOPPED)
+    for why, names in report.left_out.items():
+        more = f": {_some(names)}" if page.verbose else ""
+        page.paragraph(
+            f"Left out, {why}: {wording.plural(len(names), 'operator')}{more}.", hanging=2
+        )
 
 
 def _unchecked(page: Page, report: Report) -> None:

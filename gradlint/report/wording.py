@@ -67,6 +67,8 @@ SMALLEST_PERCENT = 0.1
 ARGUMENTS = 12
 
 NOTHING_CHECKED = "Nothing was checked."
+NOTHING_TO_CHECK = "There was nothing to check."
+STOPPED = "Ended early, by --max-failures: further operators may fail, too."
 INTERRUPTED = "Interrupted: this is what was known at that point."
 
 #: Said of a finding that does not fail the run because its baseline holds it.

@@ -35,6 +35,7 @@ from gradlint.model.report import (
     IGNORED_IN_SETTINGS,
     Accepted,
     Check,
+    Location,
     SampleReport,
     TargetReport,
     Tried,
@@ -239,6 +240,11 @@ class Collector:
             own = self.report.location.file if self.report.location else ""
             self.report.coverage = by_phase(self._covered, own)
             self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
+            self.report.reached = [
+                Location(item.file, min(item.ran))
+                for item in self._covered
+                if item.phase == "backward" and item.ran
+            ]
         return self.report
 
     def _accept(self, event: Accepts) -> None:
