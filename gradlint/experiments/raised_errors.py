@@ -30,7 +30,7 @@ from gradlint.targets.source_file import read_source, shown_path
 CONTEXT = 2
 
 #: Exceptions that no input can avoid, once the line is reached.
-_WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
+WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
 
 #: Errors, as ``gradlint.diagnosis.engine_errors`` calls them, that inputs of other sizes, values or
 #: dtypes may avoid, or fewer that require grad.
@@ -225,7 +225,7 @@ def inputs_may_be_at_fault(subject: Subject, error: BaseException) -> bool:
 
 
 def _others_may_avoid(subject: Subject, error: BaseException) -> bool:
-    if isinstance(error, _WHATEVER_THE_INPUTS):
+    if isinstance(error, WHATEVER_THE_INPUTS):
         return False
     found = explained(subject, error)
     if found is not None and found.slug == "unpack-saved-tensors":

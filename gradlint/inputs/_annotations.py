@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_scalar,
     documented_sign,
     shapes_in,
+    starred_rank,
 )
 from gradlint.inputs.domains import of_quantity, worded
 from gradlint.inputs.unlike import documented_unlike
@@ -202,6 +203,8 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     if shapes and parameters and not any(evidence.shape for evidence in parameters):
         # "Smooths (B, T, C)": of no parameter by name, so of the first.
         parameters[0].rank(len(shapes[0]), _DESCRIBED)
+    elif parameters and (rank := starred_rank(text)):
+        parameters[0].rank(rank, _SECOND)
 
 
 def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:

@@ -9,14 +9,9 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs.designed import (
-    Designed,
-    constructed,
-    domain_of,
-    exchanged,
-    replaced,
-    with_arguments,
-)
+from gradlint.inputs.designed import Designed, domain_of, exchanged, replaced
+from gradlint.inputs.designed_arguments import with_arguments
+from gradlint.inputs.designed_constructions import constructed
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 from gradlint.targets.signature import signature_of

@@ -21,7 +21,7 @@ from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import with_arguments
+from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
