@@ -18,7 +18,7 @@ from gradlint.cli import console as _console
 #: Command → module of the same name in this package, with a function of that name. In the order
 #: in which ``--help`` lists them.
 COMMANDS = (
-    *("check", "sweep", "overrides", "explain", "rules", "init", "validate", "schema"),
+    *("check", "sweep", "report", "overrides", "explain", "rules", "init", "validate", "schema"),
     *("kernels", "env"),
 )
 

@@ -404,6 +404,20 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
+@dataclass(frozen=True)
+class RunError:
+    """Why a run could not do all that was asked of it.
+
+    Args:
+        kind: "usage" for a mistake of the user's (exit code 2), "internal" for one of gradlint's
+            own (exit code 3).
+        text: what is said of it.
+    """
+
+    kind: Literal["usage", "internal"]
+    text: str
+
+
 #: The verdicts of a target, in the order in which they are counted.
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
 
@@ -417,6 +431,8 @@ class Report(Shown):
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
+        settings: those of the run, by name: what tells whether two reports are of one run.
+        errors: what kept the run from doing all that was asked of it.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -427,6 +443,8 @@ class Report(Shown):
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    errors: list[RunError] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Finding]:
@@ -440,18 +458,22 @@ class Report(Shown):
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 findings that fail, 5 nothing checked, 130 interrupted."""
+        """0 clean, 1 findings that fail, 2 usage, 3 internal error, 5 nothing checked,
+        130 interrupted."""
         if self.interrupted:
             return 130
+        kinds = {error.kind for error in self.errors}
+        if kinds:
+            return 3 if "internal" in kinds else 2
         if any(failing(finding, self.fail_on) for finding in self.findings):
             return 1
-        if any(self._fails(target) for target in self.targets):
+        if any(self.fails(target) for target in self.targets):
             return 1
         if not any(target.judged for target in self.targets):
             return 5
         return 0
 
-    def _fails(self, target: TargetReport) -> bool:
+    def fails(self, target: TargetReport) -> bool:
         """Whether ``target`` fails the run, whatever its findings are."""
         if target.verdict == "error":
             return True
@@ -510,6 +532,9 @@ class Report(Shown):
             "seed": self.seed,
             "environment": jsonable(self.environment),
             "summary": jsonable(self.summary()),
+            "settings": jsonable(self.settings),
+            "fail_on": self.fail_on,
+            "errors": jsonable(self.errors),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
             "targets": map(_entry, self.targets),
@@ -517,6 +542,7 @@ class Report(Shown):
 
 
 def _entry(target: TargetReport) -> dict[str, Any]:
+    """``target`` as the JSON contract names its fields; the values are those of the model."""
     entry = {f.name: getattr(target, f.name) for f in dataclasses.fields(target)}
     for key, verdict in (
         ("gradcheck", target.gradcheck),

@@ -19,21 +19,39 @@ def add_summary(page: Page, report: Report) -> None:
     """Add the summary of ``report`` to ``page``."""
     if report.interrupted:
         page.paragraph(wording.INTERRUPTED)
-    page.paragraph(_verdict(report))
-    _lenient(page, report)
-    _strict(page, report)
-    _inconclusive(page, report)
-    unwatched = wording.unwatched(report.targets)
-    if unwatched:
-        page.paragraph(unwatched, hanging=2)
+    page.paragraph(outcome(report))
+    for text, hanging in _remarks(report):
+        page.paragraph(text, hanging=hanging)
     _skipped(page, report)
+    page.paragraph(made_by(report))
+
+
+def remarks(report: Report) -> list[str]:
+    """What stands below the outcome: which findings fail the run, and what could not be told."""
+    return [text for text, _ in _remarks(report)]
+
+
+def made_by(report: Report) -> str:
+    """The seed and the time of a run."""
     tail = [f"seed {report.seed}"]
     if report.duration_s:
         tail.append(wording.seconds(report.duration_s))
-    page.paragraph(", ".join(tail))
+    return ", ".join(tail)
 
 
-def _verdict(report: Report) -> str:
+def _remarks(report: Report) -> list[tuple[str, int]]:
+    """Texts, and how far their further lines are indented."""
+    found = [
+        (_lenient(report), 0),
+        (_strict(report), 0),
+        (_inconclusive(report), 2),
+        (wording.unwatched(report.targets), 2),
+    ]
+    return [(text, hanging) for text, hanging in found if text]
+
+
+def outcome(report: Report) -> str:
+    """The verdicts of all operators, and what was checked how precisely."""
     counts = report.summary()
     if not report.targets:
         return wording.NOTHING_CHECKED
@@ -84,7 +102,7 @@ def _place(target: TargetReport, check: Check) -> tuple[str, ...]:
     return tuple(part for part in (dtype or "float64", device or "cpu") if part)
 
 
-def _lenient(page: Page, report: Report) -> None:
+def _lenient(report: Report) -> str:
     """Mention the findings that do not fail the run."""
     counts = Counter(
         finding.severity
@@ -94,13 +112,14 @@ def _lenient(page: Page, report: Report) -> None:
         if not failing(finding, report.fail_on)
         and (target.verdict != "error" or finding.severity == "info")
     )
-    if counts:
-        words = wording.severities(counts)
-        do = "does" if counts.total() == 1 else "do"
-        page.paragraph(f"{words} below --fail-on {report.fail_on} {do} not fail the run.")
+    if not counts:
+        return ""
+    words = wording.severities(counts)
+    do = "does" if counts.total() == 1 else "do"
+    return f"{words} below --fail-on {report.fail_on} {do} not fail the run."
 
 
-def _strict(page: Page, report: Report) -> None:
+def _strict(report: Report) -> str:
     """Say what fails a run in which every operator passes or is inconclusive."""
     judged = [target for target in report.targets if target.verdict in ("pass", "inconclusive")]
     counts = Counter(
@@ -117,33 +136,33 @@ def _strict(page: Page, report: Report) -> None:
     unproven = sum(target.uncovered for target in judged) if report.fail_on == "uncovered" else 0
     if unproven:
         words.append(f"{wording.plural(unproven, 'operator')} with code that never ran")
-    if words:
-        do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
-        page.paragraph(f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on}).")
+    if not words:
+        return ""
+    do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
+    return f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on})."
 
 
-def _inconclusive(page: Page, report: Report) -> None:
+def _inconclusive(report: Report) -> str:
     unsure = [
         (target.target, check.code)
         for target in report.targets
         for check in target.checks
         if check.verdict == "inconclusive"
     ]
-    if unsure:
-        count = wording.plural(len(unsure), "check")
-        lenient = (
-            "" if report.fail_on in FAIL_INCONCLUSIVE else " --fail-on inconclusive fails them."
-        )
-        places = len({target for target, _ in unsure})
-        page.paragraph(
-            f"Inconclusive, {wording.NOT_PASSED}: {count} "
-            f"({wording.codes(code for _, code in unsure)}) of "
-            f"{wording.plural(places, 'operator')}.{lenient}",
-            hanging=2,
-        )
+    if not unsure:
+        return ""
+    count = wording.plural(len(unsure), "check")
+    lenient = "" if report.fail_on in FAIL_INCONCLUSIVE else " --fail-on inconclusive fails them."
+    places = len({target for target, _ in unsure})
+    return (
+        f"Inconclusive, {wording.NOT_PASSED}: {count} "
+        f"({wording.codes(code for _, code in unsure)}) of "
+        f"{wording.plural(places, 'operator')}.{lenient}"
+    )
 
 
-def _skipped(page: Page, report: Report) -> None:
+def skipped_lines(report: Report) -> list[str]:
+    """What was skipped and why, a reason a line; what most checks share comes first."""
     groups: dict[str, Counter[str]] = {}
     for target in report.targets:
         for check in target.checks:
@@ -160,6 +179,11 @@ def _skipped(page: Page, report: Report) -> None:
     for why, names in named.items():
         told = len(names) == 1 and names[0] in why
         lines.append(why if told else f"{_some(names)}: {why}")
+    return lines
+
+
+def _skipped(page: Page, report: Report) -> None:
+    lines = skipped_lines(report)
     if not lines:
         return
     if len(lines) == 1:

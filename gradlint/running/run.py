@@ -14,9 +14,10 @@ from typing import Any
 
 import gradlint
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import first_line
 from gradlint.model.events import Event
 from gradlint.model.op import OpRef
-from gradlint.model.report import Report, TargetReport
+from gradlint.model.report import Report, RunError, TargetReport, jsonable
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
@@ -234,6 +235,7 @@ def execute(
         gradlint=gradlint.__version__,
         environment=environment(),
         fail_on=settings.fail_on,
+        settings=jsonable(settings),
     )
     tracing = any("torch.compile" in rule.needs for rule in select_rules(settings))
     _server.start("tracing" if tracing else "rules", private=settings.untrusted)
@@ -278,6 +280,8 @@ def execute(
         _tell_interrupted(report, targets)
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
+    report.errors += [RunError("usage", str(error)) for error in trouble.usage]
+    report.errors += [RunError("internal", first_line(text)) for text in trouble.internal]
     return Run(report, trouble.usage, trouble.internal)
 
 

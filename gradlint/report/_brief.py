@@ -1,0 +1,38 @@
+"""A finding in a few lines of plain text, for formats that show one beside the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradlint.base.terminal import lines_of
+from gradlint.model.report import Finding
+from gradlint.report import wording
+
+
+def title(finding: Finding) -> str:
+    """Code and name of the rule: a code never stands alone."""
+    return wording.rule_title(finding.code, finding.name)
+
+
+def brief_rows(finding: Finding) -> Iterator[tuple[str, list[str]]]:
+    """Label and lines of what a reader needs: cause, place among the outputs, size, next steps."""
+    rows = (
+        ("cause", finding.cause_text or finding.cause or ""),
+        ("where", wording.where(finding)),
+        ("measured", "\n".join(wording.measurement(finding.evidence))),
+        ("follows from", finding.follows or ""),
+        ("help", finding.help),
+        ("reproduce", finding.reproduce),
+    )
+    for label, text in rows:
+        if text:
+            yield label, lines_of(text)
+
+
+def brief(finding: Finding) -> list[str]:
+    """The message, then :func:`brief_rows`; hidden characters are escaped."""
+    lines = lines_of(finding.message)
+    for label, texts in brief_rows(finding):
+        lines.append(f"{label}: {texts[0]}")
+        lines += [f"  {text}" for text in texts[1:]]
+    return lines

@@ -1,0 +1,148 @@
+"""Markdown, for pull requests and the summary of a CI step (GitHub's and GitLab's dialect)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gradlint.base.terminal import clean, escape
+from gradlint.model.report import Finding, Report, TargetReport
+from gradlint.report import wording
+from gradlint.report._brief import brief_rows, title
+from gradlint.report._evidence import ELEMENTS, cells, evidence_rows
+from gradlint.report._excerpt import excerpt_lines
+from gradlint.report._summary import made_by, outcome, remarks, skipped_lines
+
+#: Operators that pass and are listed; of more, the number is told.
+PASSING = 50
+
+#: Columns of source in a code block.
+_WIDTH = 100
+
+#: What Markdown or HTML would read as more than a character.
+_SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~!&$@])")
+
+_SPAN = re.compile(r"(`[^`]+`)")
+
+
+def prose(text: str) -> str:
+    """``text`` so that it reads as it is written; spans in backticks stay code."""
+    parts = _SPAN.split(clean(text))
+    return "".join(
+        # A table ends its cell at every bar, also in code.
+        part.replace("|", "\\|") if index % 2 else _SYNTAX.sub(r"\\\1", part)
+        for index, part in enumerate(parts)
+    )
+
+
+def code(text: str) -> str:
+    """``text`` as a span of code, whatever backticks it holds."""
+    shown = clean(text).replace("|", "\\|")
+    if not shown.strip():
+        return ""
+    fence = "`" * (_longest_run(shown) + 1)
+    space = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def block(lines: Sequence[str], language: str = "text") -> str:
+    """``lines`` as a block of code that nothing in them ends."""
+    shown = [escape(line) for line in lines]
+    fence = "`" * max(3, max(map(_longest_run, shown), default=0) + 1)
+    return "\n".join([f"{fence}{language}", *shown, fence]) + "\n"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def markdown_parts(report: Report) -> Iterator[str]:
+    """``report`` as a page: the outcome, the operators, every finding, and what was skipped."""
+    yield f"# gradlint\n\n{prose(outcome(report))}\n"
+    if report.interrupted:
+        yield f"\n**{prose(wording.INTERRUPTED)}**\n"
+    for error in report.errors:
+        yield f"\n**{error.kind} error:** {prose(error.text)}\n"
+    yield from (f"\n{prose(text)}\n" for text in remarks(report))
+    yield from _operators(report)
+    for target in report.targets:
+        if target.verdict != "pass" or target.findings:
+            yield from _target(target)
+    skipped = skipped_lines(report)
+    if skipped:
+        yield "\n## Skipped\n\n"
+        yield from (f"- {prose(line)}\n" for line in skipped)
+    yield f"\n{prose(made_by(report))}, gradlint {prose(report.gradlint or 'unknown')}\n"
+
+
+def _operators(report: Report) -> Iterator[str]:
+    if not report.targets:
+        return
+    yield "\n| verdict | operator | findings and checks |\n| --- | --- | --- |\n"
+    passing = 0
+    for target in report.targets:
+        if target.verdict == "pass" and not target.findings:
+            passing += 1
+            if passing > PASSING:
+                continue
+        counts = wording.verdict_counts(target.checks, target.findings)
+        yield f"| {target.verdict} | {code(target.target)} | {prose(counts)} |\n"
+    if passing > PASSING:
+        yield f"| pass | {passing - PASSING} more | |\n"
+
+
+def _target(target: TargetReport) -> Iterator[str]:
+    yield f"\n## {code(target.target)}: {target.verdict}\n"
+    for sample in target.samples[:1]:
+        yield f"\nInputs ({prose(wording.origin(sample))}): {code(wording.arguments(sample))}\n"
+    for note in target.notes:
+        yield f"\n{prose(note)}\n"
+    for finding in target.findings:
+        yield _consequence(finding) if finding.follows is not None else _finding(finding)
+    unsure = dict.fromkeys(
+        (check.code, check.note) for check in target.checks if check.verdict == "inconclusive"
+    )
+    for rule, note in unsure:
+        why = f": {prose(note)}" if note else ""
+        yield f"\n- {rule}: inconclusive, {wording.NOT_PASSED}{why}\n"
+    missed = wording.not_tried(target)
+    if missed:
+        yield f"\nNot tried: {prose(missed)}\n"
+
+
+def _consequence(finding: Finding) -> str:
+    return f"\n- also {title(finding)} ({finding.severity}): {prose(finding.message)}\n"
+
+
+def _finding(finding: Finding) -> str:
+    parts = [f"\n### {finding.severity}: {title(finding)}\n\n{prose(finding.message)}\n"]
+    if finding.location is not None:
+        parts.append(f"\n{code(str(finding.location))}\n")
+    excerpt = finding.excerpt
+    if excerpt is not None and excerpt.lines:
+        lines = excerpt_lines(excerpt, finding.location, finding.related, width=_WIDTH)
+        parts.append("\n" + block([line.plain.rstrip() for line in lines]))
+    rows = [
+        f"- {label}: {code(lines[0]) if label == 'reproduce' else '<br>'.join(map(prose, lines))}\n"
+        for label, lines in brief_rows(finding)
+    ]
+    if rows:
+        parts += ["\n", *rows]
+    parts += _evidence(finding)
+    return "".join(parts)
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    for row in evidence_rows(finding.evidence):
+        if row.whole:
+            shown = row.lines
+            if row.most is not None:
+                shown = shown[-row.most :] if row.last else shown[: row.most]
+            yield f"\n{row.label}:\n\n{block(shown)}"
+        elif row.label != "measured" and row.lines:
+            yield f"\n- {prose(row.label)}: {'<br>'.join(map(prose, row.lines))}\n"
+        if row.records:
+            headers, lines, numeric = cells(row.records[:ELEMENTS])
+            marks = ["---:" if header in numeric else "---" for header in headers]
+            yield f"\n| {' | '.join(map(prose, headers))} |\n| {' | '.join(marks)} |\n"
+            yield from (f"| {' | '.join(map(prose, line))} |\n" for line in lines)

@@ -1,0 +1,110 @@
+"""The reports of shards as the report of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradlint.base.errors import GradlintError
+from gradlint.base.terminal import clean
+from gradlint.base.text import short_text
+from gradlint.model.report import FailOn, Report
+
+#: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
+#: run it is, and what is told of it.
+_OWN_TO_A_SHARD = frozenset(("debug", "fail_on", "jobs", "memory_mb", "shard"))
+
+#: Differences that are told of two files.
+_TOLD = 4
+
+
+def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None = None) -> Report:
+    """One report of all targets.
+
+    Args:
+        reports: file and report of each shard.
+        fail_on: what fails the run; None for what the shards say themselves.
+
+    Raises:
+        GradlintError: the reports are not of one run, or a target is in two of them.
+    """
+    (first_file, first), *others = reports
+    for file, report in others:
+        _check_same_run(first_file, first, file, report, fail_on)
+    _check_apart(reports)
+    merged = Report(
+        targets=[target for _, report in reports for target in report.targets],
+        seed=first.seed,
+        environment=_joined([report.environment for _, report in reports]),
+        gradlint=first.gradlint,
+        duration_s=sum(report.duration_s for _, report in reports),
+        fail_on=fail_on or first.fail_on,
+        interrupted=any(report.interrupted for _, report in reports),
+        settings={key: value for key, value in first.settings.items() if key != "shard"},
+        errors=[error for _, report in reports for error in report.errors],
+    )
+    for _, report in reports:
+        merged.skipped.update(report.skipped)
+    # What is of the whole run, every shard says: a mistake of usage, for one.
+    merged.errors = list(dict.fromkeys(merged.errors))
+    return merged
+
+
+def _check_same_run(
+    first_file: str, first: Report, file: str, report: Report, fail_on: FailOn | None
+) -> None:
+    differ = [
+        ("gradlint", first.gradlint, report.gradlint),
+        ("seed", first.seed, report.seed),
+    ]
+    names = [*first.settings, *(key for key in report.settings if key not in first.settings)]
+    differ += [
+        (key.replace("_", "-"), first.settings.get(key), report.settings.get(key))
+        for key in names
+        if key not in _OWN_TO_A_SHARD and key != "seed"
+    ]
+    if fail_on is None:
+        differ.append(("fail-on", first.fail_on, report.fail_on))
+    told = [
+        f"{name} {_text(theirs)} instead of {_text(ours)}"
+        for name, ours, theirs in differ
+        if ours != theirs
+    ]
+    if not told:
+        return
+    more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    hint = (
+        "give all shards of a run one --seed" if told[0].startswith("seed ") else ""
+    ) or "shards of one run have the same gradlint, seed and settings; render others one by one"
+    raise GradlintError(
+        f"is not of the same run as {clean(first_file)}: {'; '.join(told[:_TOLD])}{more}",
+        place=clean(file),
+        hint=hint,
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() else short_text(value)
+
+
+def _check_apart(reports: Sequence[tuple[str, Report]]) -> None:
+    seen: dict[str, str] = {}
+    for file, report in reports:
+        for target in dict.fromkeys(target.target for target in report.targets):
+            if target in seen:
+                raise GradlintError(
+                    f"{clean(target)} is in {clean(seen[target])}, too",
+                    place=clean(file),
+                    hint="every target belongs to one shard: name each file once",
+                )
+            seen[target] = file
+
+
+def _joined(environments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the machines of all shards say of themselves; what differs is listed."""
+    joined: dict[str, Any] = {}
+    for key in dict.fromkeys(key for one in environments for key in one):
+        values = [one[key] for one in environments if key in one]
+        distinct = [item for n, item in enumerate(values) if item not in values[:n]]
+        joined[key] = distinct[0] if len(distinct) == 1 else "; ".join(map(_text, distinct))
+    return joined
