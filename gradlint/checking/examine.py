@@ -257,7 +257,7 @@ def examine(
         if (REGUESSED, sample.label) in done  # before a crash
     }
     variants = [instead[v.label].sample if v.label in instead else v for v in variants]
-    emit(Samples([_described(op, sample) for sample in variants]))
+    emit(Samples([described_sample(op, sample) for sample in variants]))
     once = _EachDefectOnce(emit)
     asked = TorchAsked(once, done)
     first: Subject | None = None
@@ -300,7 +300,7 @@ def _guessed_otherwise(
         wrong = first_words(once.findings, sample.label)
         once.forget(sample.label)
         note = f"forward takes other inputs, for which it may not be meant: {wrong} there"
-        once(Reguessed(_described(subject.op, seen.subject.sample), note))
+        once(Reguessed(described_sample(subject.op, seen.subject.sample), note))
     return seen.subject
 
 
@@ -350,7 +350,7 @@ def _look_further(
         FurtherSamples(first, emit, done, explain, told, others).run()
 
 
-def _described(op: Op, sample: Sample) -> SampleReport:
+def described_sample(op: Op, sample: Sample) -> SampleReport:
     """What a report shows of ``sample``: its arguments, and the parameters of a module."""
     report = sample.report(op.signature)
     if op.module is not None:

@@ -16,11 +16,17 @@ from gradlint.cli.options import (
     Color,
     Debug,
     Device,
+    Dtype,
+    Ignore,
     Imports,
     Inputs,
+    Jobs,
+    Order,
     Output,
     Seed,
+    Select,
     Texts,
+    Timeout,
     Untrusted,
     option,
 )
@@ -47,44 +53,13 @@ def check(
             help="Exit with 2 if a device is absent, instead of skipping its checks.",
         ),
     ] = None,
-    dtype: Annotated[
-        Texts,
-        option(
-            "--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."
-        ),
-    ] = None,
-    select: Annotated[
-        Texts,
-        option(
-            "--select",
-            metavar="CODES",
-            help="Rules to run: codes, prefixes or names. Default: all.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")
-    ] = None,
-    order: Annotated[
-        int | None,
-        option(
-            "--order",
-            metavar="1|2",
-            help="2 (default) checks second derivatives too.",
-        ),
-    ] = None,
+    dtype: Dtype = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    order: Order = None,
     seed: Seed = None,
-    timeout: Annotated[
-        float | None,
-        option(
-            "--timeout",
-            metavar="S",
-            help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
-    ] = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
     memory: Annotated[
         int | None,
         option("--memory", min=1, metavar="MIB", help="Memory that one operator may allocate."),

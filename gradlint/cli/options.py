@@ -33,6 +33,33 @@ Inputs = Annotated[
     ),
 ]
 Device = Annotated[Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")]
+Dtype = Annotated[
+    Texts,
+    option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."),
+]
+Select = Annotated[
+    Texts,
+    option(
+        "--select", metavar="CODES", help="Rules to run: codes, prefixes or names. Default: all."
+    ),
+]
+Ignore = Annotated[Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")]
+Order = Annotated[
+    int | None,
+    option("--order", metavar="1|2", help="2 (default) checks second derivatives too."),
+]
+Timeout = Annotated[
+    float | None,
+    option(
+        "--timeout",
+        metavar="S",
+        help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
+]
 Seed = Annotated[
     int | None,
     option(

@@ -433,6 +433,11 @@ class Report(Shown):
         interrupted: whether Ctrl-C ended the run early.
         settings: those of the run, by name: what tells whether two reports are of one run.
         errors: what kept the run from doing all that was asked of it.
+        stopped: whether it ended early because as many targets had failed as ``--max-failures``
+            allows.
+        skipped: what was asked for and is not here, or holds no operator: what, and why.
+        left_out: operators that were not asked for: why, and which.
+        shard: which part of the operators this run is about, as in "1/4"; "" for all.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -445,6 +450,9 @@ class Report(Shown):
     skipped: dict[str, str] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     errors: list[RunError] = field(default_factory=list)
+    stopped: bool = False
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    shard: str = ""
 
     @property
     def findings(self) -> list[Finding]:
@@ -537,6 +545,9 @@ class Report(Shown):
             "errors": jsonable(self.errors),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
+            "stopped": self.stopped,
+            "left_out": jsonable(self.left_out),
+            "shard": self.shard,
             "targets": map(_entry, self.targets),
         }
 

@@ -69,6 +69,12 @@ def json_schema() -> dict[str, Any]:
         "errors": {"type": "array", "items": error},
         "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
         "interrupted": {"type": "boolean"},
+        "stopped": {"type": "boolean"},
+        "left_out": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+        "shard": {"type": "string", "pattern": "^([1-9][0-9]*/[1-9][0-9]*)?$"},
         "targets": targets,
     }
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, TypeVar
 
 from gradlint.base.errors import GradlintError, TargetError
@@ -16,7 +17,7 @@ from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
-from gradlint.running._task import Task, usage_error
+from gradlint.running._task import Running, Task, usage_error
 from gradlint.running.events import (
     Account,
     Building,
@@ -102,6 +103,7 @@ class CallTask:
         self._last: LastWord | None = None
         self._answered = False
         self._ended = False
+        self._started = time.monotonic()
 
     def job(self) -> Job:
         """The one job."""
@@ -128,6 +130,10 @@ class CallTask:
                 self._require(not self._answered, "a second result")
                 self._answered = True
                 self._answer(event)
+
+    def running(self, phase: str) -> Running:
+        """What it was asked for."""
+        return Running(self._ref.target, phase, "", time.monotonic() - self._started)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what it died of, if it did."""
