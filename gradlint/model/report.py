@@ -163,8 +163,9 @@ class Finding:
 
     ``evidence`` holds numbers and short texts. Keys that renderers treat specially:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
-    shown as a table), ``original`` (the text of an exception, kept as it was),
-    ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
+    shown as a table), ``error_map`` (``shape``, flat ``positions`` and ``errors`` of all elements
+    that were measured, drawn by ``html``), ``original`` (the text of an exception, kept as it
+    was), ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
@@ -367,7 +368,8 @@ class TargetReport:
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
-    target passes.
+    target passes. ``position`` is its place among all operators of the run, those of other shards
+    counted: that of what was named, then that within a module which had to be imported.
     """
 
     target: str
@@ -388,6 +390,7 @@ class TargetReport:
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
     confirmation: Confirmation | None = None
+    position: list[int] = field(default_factory=list)
 
     @property
     def uncovered(self) -> bool:

@@ -16,7 +16,10 @@ OUTPUT_LINES = 10
 ORIGINAL_LINES = 30
 
 #: Keys that have rows of their own.
-SPECIAL = (*wording.MEASUREMENT, "elements", "original", "traceback", "output_tail")
+SPECIAL = (
+    *wording.MEASUREMENT,
+    *("elements", "error_map", "original", "traceback", "output_tail"),
+)
 
 _SIGNED = ("returned", "measured", "expected", "analytic", "numeric", "correct", "float64")
 

@@ -25,6 +25,9 @@ LINE = 32
 #: Shades of an error, by its logarithm, and decades that they span.
 SHADES, DECADES = 5, 4.0
 
+#: In place of an error that is not finite.
+_WORST = 1e300
+
 #: Elements of a tensor of which a map is drawn (heuristic: more is a blot).
 MOST_ELEMENTS = 10_000_000
 
@@ -37,7 +40,7 @@ class HeatMap:
         rows, columns: cells of the map.
         paths: shade (0: measured and right) → path of the cells that have it, one unit each.
         caption: what is shown, in words.
-        largest: the error of the darkest shade, in words.
+        largest: the error of the strongest shade, in words.
     """
 
     rows: int
@@ -72,8 +75,9 @@ def heat_map(finding: Finding, target: TargetReport) -> HeatMap | None:
     of = "×".join(map(str, shape)) or "a single number"
     blocks = f"; a cell is the worst of {high}×{wide} elements" if high * wide > 1 else ""
     total = math.prod(shape)
+    are = "is" if len(errors) == 1 else "are"
     measured = (
-        f"{len(errors)} of {total} elements are shown"
+        f"{len(errors)} of {total} elements {are} shown"
         if len(errors) < total
         else f"all {wording.plural(total, 'element')}"
     )
@@ -82,7 +86,7 @@ def heat_map(finding: Finding, target: TargetReport) -> HeatMap | None:
         math.ceil(columns / wide),
         _paths(shades),
         f"gradient of {finding.input or 'the input'} ({of}): {measured}{blocks}",
-        wording.small(largest),
+        wording.small(largest) if largest < _WORST else "more than any number",
     )
 
 
@@ -161,11 +165,11 @@ def _is_number(value: Any) -> bool:
 
 def _finite(error: float) -> float:
     """An error for a scale: what is not finite is as large as can be."""
-    return min(abs(error), 1e300) if math.isfinite(error) else 1e300
+    return min(abs(error), _WORST) if math.isfinite(error) else _WORST
 
 
 def _shade(error: float, largest: float) -> int:
-    """0 for none; the darkest within a factor of two of the largest."""
+    """0 for none; the strongest within a factor of two of the largest."""
     if error <= 0.0 or largest <= 0.0:
         return 0
     share = max(0.0, 1.0 + math.log10(error / largest) / DECADES)
@@ -192,7 +196,7 @@ def _paths(shades: Mapping[tuple[int, int], int]) -> dict[int, str]:
 # -- curves ----------------------------------------------------------------------------------------
 
 #: Size of a plot and of its margins, in units of its own.
-WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 560.0, 300.0, 56.0, 40.0, 12.0
+WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 560.0, 300.0, 56.0, 40.0, 20.0
 
 #: Ticks of an axis.
 _TICKS = 7

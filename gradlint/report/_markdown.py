@@ -122,25 +122,33 @@ def _finding(finding: Finding) -> str:
     if excerpt is not None and excerpt.lines:
         lines = excerpt_lines(excerpt, finding.location, finding.related, width=_WIDTH)
         parts.append("\n" + block([line.plain.rstrip() for line in lines]))
-    rows = [
-        f"- {label}: {code(lines[0]) if label == 'reproduce' else '<br>'.join(map(prose, lines))}\n"
-        for label, lines in brief_rows(finding)
-    ]
+    rows = [*map(_brief_row, brief_rows(finding)), *_numbers(finding)]
     if rows:
         parts += ["\n", *rows]
-    parts += _evidence(finding)
-    return "".join(parts)
+    return "".join([*parts, *_long(finding)])
 
 
-def _evidence(finding: Finding) -> Iterator[str]:
+def _brief_row(row: tuple[str, list[str]]) -> str:
+    label, lines = row
+    shown = code(lines[0]) if label == "reproduce" else "<br>".join(map(prose, lines))
+    return f"- {label}: {shown}\n"
+
+
+def _numbers(finding: Finding) -> Iterator[str]:
+    """Evidence that is short, an item each."""
+    for row in evidence_rows(finding.evidence):
+        if not row.whole and row.label != "measured" and row.lines:
+            yield f"- {prose(row.label)}: {'<br>'.join(map(prose, row.lines))}\n"
+
+
+def _long(finding: Finding) -> Iterator[str]:
+    """Evidence that needs room: texts as they were printed, and tables."""
     for row in evidence_rows(finding.evidence):
         if row.whole:
             shown = row.lines
             if row.most is not None:
                 shown = shown[-row.most :] if row.last else shown[: row.most]
             yield f"\n{row.label}:\n\n{block(shown)}"
-        elif row.label != "measured" and row.lines:
-            yield f"\n- {prose(row.label)}: {'<br>'.join(map(prose, row.lines))}\n"
         if row.records:
             headers, lines, numeric = cells(row.records[:ELEMENTS])
             marks = ["---:" if header in numeric else "---" for header in headers]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import importlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -161,8 +162,15 @@ def _environment(jinja: Any) -> Any:
     )
     environment.filters["clean"] = clean
     environment.filters["lines"] = lines_of
+    environment.filters["spans"] = _spans
     environment.filters["plural"] = wording.plural
     return environment
+
+
+def _spans(text: str) -> list[tuple[str, bool]]:
+    """``text`` in pieces, each with whether it stood between backticks."""
+    pieces = re.split(r"`([^`]+)`", text)
+    return [(piece, index % 2 == 1) for index, piece in enumerate(pieces) if piece]
 
 
 class _Page:

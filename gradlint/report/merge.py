@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.base.text import short_text
-from gradlint.model.report import FailOn, Report
+from gradlint.model.report import FailOn, Report, TargetReport
 
 #: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
 #: run it is, and what is told of it.
 _OWN_TO_A_SHARD = frozenset(("debug", "fail_on", "jobs", "memory_mb", "shard"))
+
+#: Shards of a run (heuristic: what is larger is no number of machines).
+_MOST_SHARDS = 100_000
 
 #: Differences that are told of two files.
 _TOLD = 4
@@ -32,8 +35,9 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
     for file, report in others:
         _check_same_run(first_file, first, file, report, fail_on)
     _check_apart(reports)
+    _check_complete(reports)
     merged = Report(
-        targets=[target for _, report in reports for target in report.targets],
+        targets=_in_order([target for _, report in reports for target in report.targets]),
         seed=first.seed,
         environment=_joined([report.environment for _, report in reports]),
         gradlint=first.gradlint,
@@ -41,13 +45,52 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
         fail_on=fail_on or first.fail_on,
         interrupted=any(report.interrupted for _, report in reports),
         settings={key: value for key, value in first.settings.items() if key != "shard"},
-        errors=[error for _, report in reports for error in report.errors],
+        # What is of the whole run, every shard says: a mistake of usage, for one.
+        errors=list(dict.fromkeys(error for _, report in reports for error in report.errors)),
+        stopped=any(report.stopped for _, report in reports),
+        shard=first.shard if not others else "",
     )
+    checked = {target.target for target in merged.targets}
     for _, report in reports:
         merged.skipped.update(report.skipped)
-    # What is of the whole run, every shard says: a mistake of usage, for one.
-    merged.errors = list(dict.fromkeys(merged.errors))
+    merged.left_out = _left_out([report for _, report in reports], checked)
     return merged
+
+
+def _left_out(reports: Sequence[Report], checked: Collection[str]) -> dict[str, list[str]]:
+    """What no shard checked, and why: what one leaves to the others is not left out."""
+    found: dict[str, dict[str, None]] = {}
+    for report in reports:
+        for why, names in report.left_out.items():
+            found.setdefault(why, {}).update(dict.fromkeys(names))
+    kept = {why: [name for name in names if name not in checked] for why, names in found.items()}
+    return {why: names for why, names in kept.items() if names}
+
+
+def _in_order(targets: list[TargetReport]) -> list[TargetReport]:
+    """``targets`` in the order of one run, where they say their positions."""
+    if all(target.position for target in targets):
+        targets.sort(key=lambda target: target.position)
+    return targets
+
+
+def _check_complete(reports: Sequence[tuple[str, Report]]) -> None:
+    """A gate must not pass because a shard is missing. One by itself may be rendered."""
+    shards = {report.shard: file for file, report in reports}
+    if len(reports) == 1 or set(shards) == {""}:
+        return
+    total = next(shard for shard in shards if shard).rpartition("/")[2]
+    if not total.isdigit() or int(total) > _MOST_SHARDS:
+        return
+    missing = [f"{n}/{total}" for n in range(1, int(total) + 1) if f"{n}/{total}" not in shards]
+    if missing:
+        raise GradlintError(
+            f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing[:_TOLD])}"
+            f"{f' and {len(missing) - _TOLD} more' if len(missing) > _TOLD else ''} "
+            f"{'is' if len(missing) == 1 else 'are'} missing",
+            place="report",
+            hint="name the files of all shards of the run; one file by itself is rendered as it is",
+        )
 
 
 def _check_same_run(

@@ -76,6 +76,9 @@ class _File:
     fail_on: FailOn = "warning"
     settings: dict[str, Any] = field(default_factory=dict)
     errors: list[RunError] = field(default_factory=list)
+    stopped: bool = False
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    shard: str = ""
 
 
 @dataclass
@@ -99,7 +102,7 @@ class _Head(msgspec.Struct):
 
     schema_version: Any = None
     summary: Any = None
-    targets: msgspec.Raw | None = None
+    targets: msgspec.Raw = msgspec.Raw()
     type: Any = None
 
 
@@ -138,7 +141,7 @@ def _read(data: bytes) -> Report | SweepReport:
         _check_version(head)
         return _read_lines(first, rest)
     head = _head(data)
-    if head is None or (head.summary is None and head.targets is None):
+    if head is None or (head.summary is None and not bytes(head.targets)):
         raise GradlintError("is no report of gradlint", hint=_HOW)
     _check_version(head)
     if head.summary is None:
@@ -255,6 +258,9 @@ def _made(found: _File, summary: Any) -> Report:
         skipped=found.skipped,
         settings=found.settings,
         errors=found.errors,
+        stopped=found.stopped,
+        left_out=found.left_out,
+        shard=found.shard,
     )
 
 
