@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from gradlint.base.errors import GradlintError
-from gradlint.base.terminal import clean
+from gradlint.base.terminal import clean, disarmed, disarmed_json
 from gradlint.cli import console as _console
 from gradlint.cli.options import one_of
 from gradlint.model.report import Report
@@ -103,7 +103,19 @@ class Outputs:
             parts = render_parts(
                 report, format, verbose=self.verbose, rules=CATALOGUE, sweeps=sweeps, **options
             )
-            _console.write_parts(parts, colored=options["color"] and format in PAGES)
+            _console.write_parts(
+                _for_a_log(parts, format), colored=options["color"] and format in PAGES
+            )
+
+
+def _for_a_log(parts: Iterable[str], format: str) -> Iterable[str]:
+    """``parts`` with nothing in them that the log of a CI system would obey, but for what the
+    format means to be obeyed. Pages are laid out without it."""
+    if format in ("json", "jsonl", "sarif", "gitlab"):
+        return map(disarmed_json, parts)
+    if format in ("junit", "markdown", "html"):
+        return ("\n".join(map(disarmed, part.split("\n"))) for part in parts)
+    return parts
 
 
 def _named(text: str) -> tuple[str, str, str]:

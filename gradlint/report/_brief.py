@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradlint.base.terminal import lines_of
-from gradlint.model.report import Finding
+from gradlint.model.report import Finding, TargetReport
 from gradlint.report import wording
 
 
@@ -14,13 +14,21 @@ def title(finding: Finding) -> str:
     return wording.rule_title(finding.code, finding.name)
 
 
-def brief_rows(finding: Finding) -> Iterator[tuple[str, list[str]]]:
+def root_title(finding: Finding, target: TargetReport) -> str:
+    """Code and name of the rule whose finding this one follows from; "" where it is a root."""
+    if not finding.follows or finding.follows == finding.code:
+        return ""
+    names = (other.name for other in target.findings if other.code == finding.follows)
+    return wording.rule_title(finding.follows, next(names, ""))
+
+
+def brief_rows(finding: Finding, target: TargetReport) -> Iterator[tuple[str, list[str]]]:
     """Label and lines of what a reader needs: cause, place among the outputs, size, next steps."""
     rows = (
         ("cause", finding.cause_text or finding.cause or ""),
         ("where", wording.where(finding)),
         ("measured", "\n".join(wording.measurement(finding.evidence))),
-        ("follows from", finding.follows or ""),
+        ("follows from", root_title(finding, target)),
         ("help", finding.help),
         ("reproduce", finding.reproduce),
     )
@@ -29,10 +37,10 @@ def brief_rows(finding: Finding) -> Iterator[tuple[str, list[str]]]:
             yield label, lines_of(text)
 
 
-def brief(finding: Finding) -> list[str]:
+def brief(finding: Finding, target: TargetReport) -> list[str]:
     """The message, then :func:`brief_rows`; hidden characters are escaped."""
     lines = lines_of(finding.message)
-    for label, texts in brief_rows(finding):
+    for label, texts in brief_rows(finding, target):
         lines.append(f"{label}: {texts[0]}")
         lines += [f"  {text}" for text in texts[1:]]
     return lines

@@ -52,7 +52,9 @@ def junit_parts(report: Report, rules: Sequence[Rule] = ()) -> Iterator[str]:
     Raises:
         GradlintError: junitparser is not installed.
     """
-    return _parts(_junitparser(), report, {rule.code: rule.name for rule in rules})
+    names = {finding.code: finding.name for finding in report.findings}
+    names.update((rule.code, rule.name) for rule in rules)
+    return _parts(_junitparser(), report, names)
 
 
 def check_junit() -> None:
@@ -88,29 +90,29 @@ def _parts(junit: Any, report: Report, names: Mapping[str, str]) -> Iterator[str
         suite.add_property("seed", str(report.seed))
         yield _opened(suite)
         for case in _cases(report, target, names):
-            yield _written(junit, case, target.target)
+            yield _written(junit, case, target)
         yield "</testsuite>\n"
     broken = list(_of_run(report))
     if broken:
         suite = junit.TestSuite("gradlint")
         _count(suite, *counts[-1])
         yield _opened(suite)
-        yield from (_written(junit, case, "gradlint") for case in broken)
+        yield from (_written(junit, case, TargetReport("gradlint")) for case in broken)
         yield "</testsuite>\n"
     yield "</testsuites>\n"
 
 
 def _cases(report: Report, target: TargetReport, names: Mapping[str, str]) -> Iterator[_Case]:
     """The checks of ``target`` in their order, then what no check found."""
-    found: dict[tuple[str, str | None], list[Finding]] = defaultdict(list)
-    for finding in target.findings:
-        found[finding.code, finding.sample].append(finding)
     owners = _owners(target)
+    found: dict[int, list[Finding]] = defaultdict(list)
+    unowned: dict[str, list[Finding]] = defaultdict(list)
+    for finding in target.findings:
+        owner = owners.get((finding.code, finding.sample))
+        (found[owner] if owner is not None else unowned[finding.code]).append(finding)
     seen: dict[str, int] = defaultdict(int)
     for index, check in enumerate(target.checks):
-        key = check.code, check.sample
-        own = found.pop(key, []) if owners[key] == index else []
-        case = _Case(_name(check, names), own, check)
+        case = _Case(_name(check, names), found[index], check)
         seen[case.name] += 1
         if seen[case.name] > 1:
             case.name += f" #{seen[case.name]}"
@@ -125,7 +127,7 @@ def _cases(report: Report, target: TargetReport, names: Mapping[str, str]) -> It
             else:
                 case.skipped = words
         yield case
-    for findings in found.values():
+    for findings in unowned.values():
         failed = _failure(report, findings)
         broken = bool(failed) and target.verdict == "error"
         yield _Case(title(findings[0]), findings, failed=failed, broken=broken)
@@ -139,13 +141,14 @@ def _cases(report: Report, target: TargetReport, names: Mapping[str, str]) -> It
 
 
 def _owners(target: TargetReport) -> dict[tuple[str, str | None], int]:
-    """Which check of a rule on a sample made its findings: they do not say at which dtype."""
+    """Which check of a rule on a sample made its findings: they do not say at which dtype, and
+    some not on which sample."""
     owners: dict[tuple[str, str | None], int] = {}
     for index, check in enumerate(target.checks):
-        key = check.code, check.sample
-        first = owners.setdefault(key, index)
-        if check.verdict == "fail" and target.checks[first].verdict != "fail":
-            owners[key] = index
+        for key in ((check.code, check.sample), (check.code, None)):
+            first = owners.setdefault(key, index)
+            if check.verdict == "fail" and target.checks[first].verdict != "fail":
+                owners[key] = index
     return owners
 
 
@@ -192,8 +195,8 @@ def _opened(suite: Any) -> str:
     return text[: text.rindex("</")] + "\n"
 
 
-def _written(junit: Any, case: _Case, target: str) -> str:
-    made = junit.TestCase(_text(case.name), _text(target))
+def _written(junit: Any, case: _Case, target: TargetReport) -> str:
+    made = junit.TestCase(_text(case.name), _text(target.target))
     if case.check is not None:
         made.time = case.check.duration_s
     properties = junit.Properties()
@@ -201,7 +204,7 @@ def _written(junit: Any, case: _Case, target: str) -> str:
         properties.add_property(junit.Property(key, value))
     if list(properties):
         made.append(properties)
-    lines = _lines(case.findings)
+    lines = _lines(case.findings, target)
     if case.failed:
         kind = junit.Error if case.broken else junit.Failure
         codes = wording.codes(finding.code for finding in case.findings)
@@ -227,12 +230,12 @@ def _sizes(case: _Case) -> Iterator[tuple[str, str]]:
                 yield key, _text(wording.plain(evidence[key]))
 
 
-def _lines(findings: Sequence[Finding]) -> list[str]:
+def _lines(findings: Sequence[Finding], target: TargetReport) -> list[str]:
     lines: list[str] = []
     for finding in findings[:MOST]:
         place = f"{finding.location}: " if finding.location else ""
         lines += [_text(f"{place}{title(finding)} ({finding.severity})")]
-        lines += [f"  {_allowed(line)}" for line in brief(finding)]
+        lines += [f"  {_allowed(line)}" for line in brief(finding, target)]
     if len(findings) > MOST:
         lines.append(f"and {len(findings) - MOST} more, which the JSON report has")
     return lines

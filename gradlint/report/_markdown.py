@@ -98,7 +98,7 @@ def _target(target: TargetReport) -> Iterator[str]:
     for note in target.notes:
         yield f"\n{prose(note)}\n"
     for finding in target.findings:
-        yield _consequence(finding) if finding.follows is not None else _finding(finding)
+        yield _consequence(finding) if finding.follows is not None else _finding(finding, target)
     unsure = dict.fromkeys(
         (check.code, check.note) for check in target.checks if check.verdict == "inconclusive"
     )
@@ -114,7 +114,7 @@ def _consequence(finding: Finding) -> str:
     return f"\n- also {title(finding)} ({finding.severity}): {prose(finding.message)}\n"
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, target: TargetReport) -> str:
     parts = [f"\n### {finding.severity}: {title(finding)}\n\n{prose(finding.message)}\n"]
     if finding.location is not None:
         parts.append(f"\n{code(str(finding.location))}\n")
@@ -122,7 +122,7 @@ def _finding(finding: Finding) -> str:
     if excerpt is not None and excerpt.lines:
         lines = excerpt_lines(excerpt, finding.location, finding.related, width=_WIDTH)
         parts.append("\n" + block([line.plain.rstrip() for line in lines]))
-    rows = [*map(_brief_row, brief_rows(finding)), *_numbers(finding)]
+    rows = [*map(_brief_row, brief_rows(finding, target)), *_numbers(finding)]
     if rows:
         parts += ["\n", *rows]
     return "".join([*parts, *_long(finding)])

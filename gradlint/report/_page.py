@@ -28,6 +28,7 @@ from gradlint.model.report import (
 from gradlint.model.rule import Rule
 from gradlint.model.sweep import SweepReport
 from gradlint.report import _figures, wording
+from gradlint.report._brief import root_title
 from gradlint.report._evidence import cells, evidence_rows
 from gradlint.report._excerpt import MarkedLine, marked_lines
 from gradlint.report._figures import HeatMap, Plot, heat_map, sweep_plot
@@ -159,12 +160,19 @@ def _environment(jinja: Any) -> Any:
         undefined=jinja.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_harmless,
     )
-    environment.filters["clean"] = clean
     environment.filters["lines"] = lines_of
     environment.filters["spans"] = _spans
     environment.filters["plural"] = wording.plural
     return environment
+
+
+def _harmless(value: Any) -> Any:
+    """What the template shows: hidden characters are escaped in all that is not of the page."""
+    own = hasattr(value, "__html__")
+    return clean(value) if isinstance(value, str) and not own else value
 
 
 def _spans(text: str) -> list[tuple[str, bool]]:
@@ -268,8 +276,8 @@ class _Page:
             yield Shown("sample", [clean(finding.sample)])
         for place in finding.related:
             yield Shown("see also", [clean(str(place))])
-        if finding.follows and finding.follows != finding.code:
-            yield Shown("follows from", [self.title(finding.follows)])
+        if root_title(finding, target):
+            yield Shown("follows from", [root_title(finding, target)])
         if finding.help:
             yield Shown("help", lines_of(finding.help))
         if finding.reproduce:

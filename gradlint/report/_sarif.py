@@ -119,7 +119,7 @@ def _result(item: Ranked, order: Mapping[str, int]) -> dict[str, Any]:
         "ruleId": finding.code,
         "ruleIndex": order[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": {"text": _unlinked("\n".join(brief(finding)))},
+        "message": {"text": _unlinked("\n".join(brief(finding, item.target)))},
         "locations": [location],
         "partialFingerprints": {
             "gradlint/v1": item.identity.fingerprint,

@@ -67,7 +67,7 @@ def _annotations(report: Report) -> Iterator[_Annotation]:
             item.finding.severity,
             item.place,
             title(item.finding),
-            [*brief(item.finding), f"operator: {clean(item.target.target)}"],
+            [*brief(item.finding, item.target), f"operator: {clean(item.target.target)}"],
         )
         for item in ranked(report)
     )
@@ -111,13 +111,13 @@ def _command(annotation: _Annotation) -> str:
 
 def _data(lines: list[str]) -> str:
     """The text of a command: GitHub decodes ``%25``, ``%0D`` and ``%0A``."""
-    return "%0A".join(line.replace("%", "%25") for line in lines)
+    return "%0A".join(disarmed(line).replace("%", "%25") for line in lines)
 
 
 def _property(text: str) -> str:
     """A value of a command, in which a colon and a comma are syntax, too."""
     shown = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return clean(shown.replace(":", "%3A").replace(",", "%2C"))
+    return disarmed(clean(shown.replace(":", "%3A").replace(",", "%2C")))
 
 
 def step_summary(report: Report, room: int = SUMMARY_BYTES) -> bytes:
