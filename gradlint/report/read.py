@@ -49,7 +49,7 @@ def _torch_verdict(value: Any) -> Any:
     if not modes:
         return None
     words = {key: value[key] for key in ("message", "agreement", "sample") if key in value}
-    return TorchVerdict(modes[0], value[modes[0]], **words)  # type: ignore[arg-type]
+    return {"mode": modes[0], "verdict": value[modes[0]], **words}
 
 
 _Verdict = Annotated[TorchVerdict | None, BeforeValidator(_torch_verdict)]
