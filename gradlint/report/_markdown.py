@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradlint.base.terminal import clean, escape
 from gradlint.model.report import Finding, Report, TargetReport
@@ -22,27 +22,37 @@ _WIDTH = 100
 #: What Markdown or HTML would read as more than a character.
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~!&$@])")
 
-_SPAN = re.compile(r"(`[^`]+`)")
+_SPAN = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 
 
-def prose(text: str) -> str:
-    """``text`` so that it reads as it is written; spans in backticks stay code."""
+def prose(text: str, *, cell: bool = False) -> str:
+    """``text`` so that it reads as it is written; spans in backticks stay code.
+
+    Args:
+        text: of one paragraph.
+        cell: whether it stands in a table, where a bar ends the cell, also in code.
+    """
     parts = _SPAN.split(clean(text))
     return "".join(
-        # A table ends its cell at every bar, also in code.
-        part.replace("|", "\\|") if index % 2 else _SYNTAX.sub(r"\\\1", part)
+        (part.replace("|", "\\|") if cell else part) if index % 2 else _SYNTAX.sub(r"\\\1", part)
         for index, part in enumerate(parts)
     )
 
 
-def code(text: str) -> str:
-    """``text`` as a span of code, whatever backticks it holds."""
-    shown = clean(text).replace("|", "\\|")
+def code(text: str, *, cell: bool = False) -> str:
+    """``text`` as a span of code, whatever backticks it holds; ``cell`` as for :func:`prose`."""
+    shown = clean(text)
     if not shown.strip():
         return ""
     fence = "`" * (_longest_run(shown) + 1)
     space = " " if shown.startswith("`") or shown.endswith("`") else ""
+    shown = shown.replace("|", "\\|") if cell else shown
     return f"{fence}{space}{shown}{space}{fence}"
+
+
+def _row(cells_of: Iterable[str]) -> str:
+    """A row of a table, of which the cells are Markdown already."""
+    return f"| {' | '.join(cells_of)} |\n"
 
 
 def block(lines: Sequence[str], language: str = "text") -> str:
@@ -86,7 +96,8 @@ def _operators(report: Report) -> Iterator[str]:
             if passing > PASSING:
                 continue
         counts = wording.verdict_counts(target.checks, target.findings)
-        yield f"| {target.verdict} | {code(target.target)} | {prose(counts)} |\n"
+        named = code(target.target, cell=True)
+        yield _row((target.verdict, named, prose(counts, cell=True)))
     if passing > PASSING:
         yield f"| pass | {passing - PASSING} more | |\n"
 
@@ -152,5 +163,5 @@ def _long(finding: Finding) -> Iterator[str]:
         if row.records:
             headers, lines, numeric = cells(row.records[:ELEMENTS])
             marks = ["---:" if header in numeric else "---" for header in headers]
-            yield f"\n| {' | '.join(map(prose, headers))} |\n| {' | '.join(marks)} |\n"
-            yield from (f"| {' | '.join(map(prose, line))} |\n" for line in lines)
+            head, *rest = [[prose(text, cell=True) for text in line] for line in (headers, *lines)]
+            yield "\n" + "".join(map(_row, (head, marks, *rest)))

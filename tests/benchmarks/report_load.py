@@ -24,12 +24,13 @@ from gradlint.rules.catalogue import CATALOGUE
 
 
 def report_of(findings: int, targets: int) -> Report:
-    """A report of ``findings`` in ``targets`` operators; each finding with ten numbers."""
+    """A report of ``findings`` in ``targets`` operators; each finding with ten numbers, made by a
+    check of its own."""
     made = []
     for number in range(targets):
         target = TargetReport(f"pkg/ops.py:Op{number}", "function", "fail")
-        target.checks.append(Check("GL401", "fail", "spec", duration_s=0.5))
         for place in range(findings // targets):
+            target.checks.append(Check("GL401", "fail", f"spec {place}", duration_s=0.5))
             target.findings.append(
                 Finding(
                     "GL401",
@@ -42,7 +43,7 @@ def report_of(findings: int, targets: int) -> Report:
                     location=Location("pkg/ops.py", 1 + place, 9, 1 + place, 31),
                     evidence={f"number_{key}": key / 7 for key in range(10)},
                     help="multiply what is returned for it by 2",
-                    sample="spec",
+                    sample=f"spec {place}",
                     seed=17,
                     reproduce=f"gradlint check pkg/ops.py:Op{number} --select GL401 --seed 17",
                 )
