@@ -64,13 +64,13 @@ class _Target(TargetReport):
 
 
 @dataclass
-class _File:
-    """A report as its file holds it, but for what follows from the rest."""
+class _Header:
+    """A report as its file holds it, but for what follows from the rest. The targets come later."""
 
     gradlint: str
     seed: int
     environment: dict[str, Any]
-    targets: list[_Target]
+    targets: Annotated[list[_Target], BeforeValidator(lambda _: [])] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
     interrupted: bool = False
     fail_on: FailOn = "warning"
@@ -141,7 +141,7 @@ def _read(data: bytes) -> Report | SweepReport:
         _check_version(head)
         return _read_lines(first, rest)
     head = _head(data)
-    if head is None or (head.summary is None and not bytes(head.targets)):
+    if head is None or (head.summary is None and not memoryview(head.targets).nbytes):
         raise GradlintError("is no report of gradlint", hint=_HOW)
     _check_version(head)
     if head.summary is None:
@@ -153,8 +153,10 @@ def _read(data: bytes) -> Report | SweepReport:
             sweeps.gradlint,
             sweeps.duration_s,
         )
-    return _made(_validated(_FILES, data), head.summary)
+    return _read_whole(data, head.summary)
 
+
+_NOT_AS_WRITTEN = "is not as gradlint writes it"
 
 #: How to make a file that can be read.
 _HOW = "write it with `gradlint check … --report json=report.json` (or jsonl)"
@@ -190,10 +192,25 @@ def _check_version(head: _Head) -> None:
     )
 
 
+def _read_whole(data: bytes, summary: Any) -> Report:
+    """A report in ``json``, a target after the other: all of it at once takes twice the memory."""
+    parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    targets = parts.pop("targets", msgspec.Raw(b"null"))
+    header = _validated(_HEADERS, msgspec.json.encode(parts))
+    try:
+        entries = msgspec.json.decode(targets, type=list[msgspec.Raw])
+    except msgspec.ValidationError as error:
+        raise GradlintError(f"{_NOT_AS_WRITTEN}: targets: {error}", hint=_HOW) from None
+    header.targets = [
+        _validated(_TARGETS, bytes(entry), key=f"targets[{number}]")
+        for number, entry in enumerate(entries)
+    ]
+    return _made(header, summary)
+
+
 def _read_lines(first: bytes, rest: bytes) -> Report:
     """A report in ``jsonl``: the run, its targets, and a summary that says that all are there."""
     header = _validated(_HEADERS, first, "line 1: ")
-    header.targets = []
     summary: Any = None
     for number, line in enumerate(rest.split(b"\n"), start=2):
         if not line.strip():
@@ -219,30 +236,23 @@ def _read_lines(first: bytes, rest: bytes) -> Report:
     return _made(header, summary)
 
 
-@dataclass
-class _Header(_File):
-    """The first line of a file in ``jsonl``."""
-
-    targets: list[_Target] = field(default_factory=list)
-
-
-_FILES: TypeAdapter[_File] = TypeAdapter(_File)
 _HEADERS: TypeAdapter[_Header] = TypeAdapter(_Header)
 _TARGETS: TypeAdapter[_Target] = TypeAdapter(_Target)
 _SWEEPS: TypeAdapter[_SweepFile] = TypeAdapter(_SweepFile)
 
 
-def _validated(kind: TypeAdapter[T], data: bytes, place: str = "") -> T:
+def _validated(kind: TypeAdapter[T], data: bytes, place: str = "", key: str = "") -> T:
     try:
         return kind.validate_json(data)
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
-        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in wrong["loc"])
+        for part in wrong["loc"]:
+            key += f"[{part}]" if isinstance(part, int) else f".{part}"
         what = f"{key.lstrip('.')}: {wrong['msg']}" if key else wrong["msg"]
-        raise GradlintError(f"{place}is not as gradlint writes it: {what}", hint=_HOW) from None
+        raise GradlintError(f"{place}{_NOT_AS_WRITTEN}: {what}", hint=_HOW) from None
 
 
-def _made(found: _File, summary: Any) -> Report:
+def _made(found: _Header, summary: Any) -> Report:
     duration = summary.get("duration_s") if isinstance(summary, dict) else None
     for target in found.targets:
         for finding in target.findings:
