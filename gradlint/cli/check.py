@@ -13,6 +13,8 @@ from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
+    BaselineFile,
+    ChangedSince,
     Color,
     Debug,
     Device,
@@ -21,14 +23,17 @@ from gradlint.cli.options import (
     Imports,
     Inputs,
     Jobs,
+    LastFailed,
     Order,
     Output,
     Seed,
     Select,
+    Shard,
     Texts,
     Timeout,
     Untrusted,
     option,
+    targets_of,
 )
 from gradlint.cli.outputs import Outputs
 from gradlint.rules.catalogue import rule_names
@@ -98,6 +103,27 @@ def check(
             "passes with code that never ran fails the run, too.",
         ),
     ] = None,
+    baseline: BaselineFile = None,
+    require_coverage: Annotated[
+        Texts,
+        option(
+            "--require-coverage",
+            metavar="PATH",
+            help="Fail if an operator under PATH is checked by nothing (repeatable).",
+        ),
+    ] = None,
+    changed_since: ChangedSince = None,
+    shard: Shard = None,
+    last_failed: LastFailed = False,
+    max_failures: Annotated[
+        int | None,
+        option(
+            "--max-failures", min=1, metavar="N", help="End after N operators that fail the run."
+        ),
+    ] = None,
+    first_failure: Annotated[
+        bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
+    ] = False,
     output_format: Annotated[
         str,
         option(
@@ -132,15 +158,10 @@ def check(
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="check",
-            hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
-        )
     from gradlint.cli import progress as _progress
+    from gradlint.gate.choice import Choice
+    from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running.run import execute
 
     if triton_interpret:
         _interpret_triton()
@@ -165,13 +186,23 @@ def check(
             "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
+            "baseline": baseline,
+            "require_coverage": require_coverage,
+            "max_failures": 1 if first_failure else max_failures,
             "debug": debug or None,
         },
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
-        run = execute(targets, settings, on_progress=on_progress)
+        run = gated(
+            targets,
+            settings,
+            on_progress=on_progress,
+            choice=Choice(shard or "", changed_since, last_failed),
+            warn=_console.print_warning,
+        )
     if run.empty:
         outputs = outputs.without_people()
     unwritten = outputs.write(run.report)

@@ -14,7 +14,10 @@ __all__ = ["main"]
 
 #: Commands that always need a worker.
 _WORKING = ("check", "list", "sweep", "overrides", "init")
-_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
+_WORKING_IN_GROUP = (
+    *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
+    *(("baseline", "write"), ("baseline", "prune")),
+)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -6,24 +6,27 @@ from typing import Annotated
 
 import typer
 
-from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
+    ChangedSince,
     Device,
     Dtype,
     Ignore,
     Imports,
     Inputs,
     Jobs,
+    LastFailed,
     Order,
     Seed,
     Select,
+    Shard,
     TextOrJson,
     Texts,
     Timeout,
     Untrusted,
     option,
+    targets_of,
 )
 
 
@@ -35,6 +38,9 @@ def list(
     select: Select = None,
     ignore: Ignore = None,
     order: Order = None,
+    changed_since: ChangedSince = None,
+    shard: Shard = None,
+    last_failed: LastFailed = False,
     seed: Seed = None,
     timeout: Timeout = None,
     jobs: Jobs = None,
@@ -50,12 +56,7 @@ def list(
     Operators are loaded and their inputs are found, but no rule runs. Exits with 0 if every
     operator would run, 1 if one can't, 2 on wrong usage, 5 if there is none.
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="list",
-            hint="name one, such as `gradlint list path/file.py`; --help shows all kinds",
-        )
+    from gradlint.gate.choice import Choice
     from gradlint.gate.listing import entries, exit_code, listed
     from gradlint.model.resolve import resolve_settings
     from gradlint.report.listing import add_listing
@@ -78,7 +79,10 @@ def list(
         rules=rule_names(),
         warn=_console.print_warning,
     )
-    run = listed(targets or [], settings)
+    choice = Choice(shard or "", changed_since, last_failed)
+    leave_out = choice.leave_out(settings, _console.print_warning)
+    run = listed(targets_of(targets, settings, "list"), settings, leave_out)
+    run.report.shard = choice.shard
     made = entries(run.report, settings)
     if output_format == "json":
         _console.write_json(made)

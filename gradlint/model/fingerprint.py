@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
-from gradlint.model.report import Argument, SampleReport, TargetReport
+from gradlint.model.report import Argument, Check, SampleReport, TargetReport
 
 #: Version of what a fingerprint is made of; part of every fingerprint.
 FINGERPRINT_VERSION = 1
@@ -64,15 +64,13 @@ def identities(target: TargetReport, folder: str = ".") -> list[Identity]:
         folder: what paths are relative to in the identities.
     """
     op = op_identity(target, folder)
-    ran = _dtypes_and_devices(target)
-    samples = {sample.label: _first_tensor(sample) for sample in reversed(target.samples)}
+    first = {(check.code, check.sample): check for check in reversed(target.checks)}
     seen: Counter[Identity] = Counter()
     found = []
     for finding in target.findings:
-        dtype, device = ran.get((finding.code, finding.sample), ("", ""))
-        first = None if finding.sample is None else samples.get(finding.sample)
-        if first is not None:
-            dtype, device = dtype or first.dtype or "", device or first.device or ""
+        made_by = first.get((finding.code, finding.sample))
+        check = made_by or Check(finding.code, "fail", finding.sample)
+        dtype, device = dtype_and_device(target, check)
         plain = Identity(op, finding.code, dtype, device, finding.input or "", finding.output or "")
         found.append(replace(plain, copy=seen[plain]))
         seen[plain] += 1
@@ -104,18 +102,19 @@ def _below(path: str, folder: str) -> str:
     return "" if seen == ".." or seen.startswith("../") else seen
 
 
-def _dtypes_and_devices(target: TargetReport) -> dict[tuple[str, str | None], tuple[str, str]]:
-    """Code and sample → dtype and device of the first checks that have their own."""
-    found: dict[tuple[str, str | None], tuple[str, str]] = {}
-    for check in target.checks:
-        dtype, device = found.get((check.code, check.sample), ("", ""))
-        found[check.code, check.sample] = dtype or check.dtype or "", device or check.device or ""
-    return found
+def dtype_and_device(target: TargetReport, check: Check) -> tuple[str, str]:
+    """What ``check`` ran at: its own dtype and device, else those of its sample's first tensor that
+    can be differentiated; empty texts without a sample."""
+    dtype, device = check.dtype or "", check.device or ""
+    sample = next((item for item in target.samples if item.label == check.sample), None)
+    first = _first_tensor(sample)
+    if first is not None:
+        dtype, device = dtype or first.dtype or "", device or first.device or ""
+    return dtype, device
 
 
-def _first_tensor(sample: SampleReport) -> Argument | None:
-    """The first tensor that can be differentiated, else the first one."""
-    tensors = [arg for arg in sample.args if arg.shape is not None]
+def _first_tensor(sample: SampleReport | None) -> Argument | None:
+    tensors = [arg for arg in sample.args if arg.shape is not None] if sample else []
     for arg in tensors:
         if (arg.dtype or "").startswith(_DIFFERENTIABLE):
             return arg

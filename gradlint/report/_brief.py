@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradlint.base.terminal import lines_of
-from gradlint.model.report import Finding, TargetReport
+from gradlint.base.terminal import clean, lines_of
+from gradlint.model.report import Finding, TargetReport, Unchecked
 from gradlint.report import wording
 
 
 def title(finding: Finding) -> str:
     """Code and name of the rule: a code never stands alone."""
     return wording.rule_title(finding.code, finding.name)
+
+
+def unchecked_text(item: Unchecked) -> str:
+    """What is said of an operator that had to be checked and was not."""
+    return f"{clean(item.name)} ({clean(item.kind)}) is checked by nothing (--require-coverage)"
 
 
 def root_title(finding: Finding, target: TargetReport) -> str:

@@ -6,12 +6,14 @@ fingerprint are shown once, and the name of the check is not shown, so the descr
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from gradlint.base.terminal import clean
-from gradlint.model.report import Report, Severity
-from gradlint.report._brief import title
+from gradlint.model.fingerprint import Identity
+from gradlint.model.report import Location, Report, Severity, Unchecked
+from gradlint.report._brief import title, unchecked_text
 from gradlint.report._json_text import json_line
 from gradlint.report._paths import from_root
 from gradlint.report._ranked import Ranked, ranked
@@ -22,8 +24,9 @@ _SEVERITIES: dict[Severity, str] = {"error": "critical", "warning": "major", "in
 def gitlab_parts(report: Report) -> Iterator[str]:
     """``report`` as a list of issues in JSON, worst first, an issue a piece."""
     mark = "["
-    for item in ranked(report):
-        yield f"{mark}\n{json_line(_issue(item))}"
+    unchecked = map(_unchecked, report.unchecked)
+    for issue in itertools.chain(unchecked, map(_issue, ranked(report))):
+        yield f"{mark}\n{json_line(issue)}"
         mark = ","
     yield "[]\n" if mark == "[" else "\n]\n"
 
@@ -33,15 +36,28 @@ def _issue(item: Ranked) -> dict[str, Any]:
     words = f"{title(finding)}: {finding.message}"
     if finding.cause_text:
         words += f" ({finding.cause_text})"
-    # GitLab shows no issue without a place.
-    path = from_root(place.file, "CI_PROJECT_DIR") if place is not None else item.target.target
     return {
         "description": clean(words),
         "check_name": finding.code,
         "fingerprint": item.identity.fingerprint,
         "severity": _SEVERITIES[finding.severity],
-        "location": {
-            "path": path,
-            "lines": {"begin": max(1, place.line) if place is not None else 1},
-        },
+        # GitLab shows no issue without a place.
+        "location": _location(place or Location(item.target.target, 1)),
     }
+
+
+def _unchecked(item: Unchecked) -> dict[str, Any]:
+    """An operator that had to be checked and was not."""
+    identity = Identity(f"{item.location.file}:{item.name}", "require-coverage")
+    return {
+        "description": unchecked_text(item),
+        "check_name": "require-coverage",
+        "fingerprint": identity.fingerprint,
+        "severity": "critical",
+        "location": _location(item.location),
+    }
+
+
+def _location(place: Location) -> dict[str, Any]:
+    path = from_root(place.file, "CI_PROJECT_DIR")
+    return {"path": path, "lines": {"begin": max(1, place.line)}}

@@ -15,10 +15,17 @@ from typing import Any
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import escape, lines_of
-from gradlint.model.report import Check, Finding, Report, TargetReport, failing
+from gradlint.model.report import (
+    FAIL_INCONCLUSIVE,
+    Check,
+    Finding,
+    Report,
+    TargetReport,
+    failing,
+)
 from gradlint.model.rule import Rule
 from gradlint.report import wording
-from gradlint.report._brief import brief, title
+from gradlint.report._brief import brief, title, unchecked_text
 
 #: Findings of one check that are written out; how many there are more is said.
 MOST = 20
@@ -122,7 +129,7 @@ def _cases(report: Report, target: TargetReport, names: Mapping[str, str]) -> It
             case.skipped = note
         elif check.verdict == "inconclusive" and not case.failed:
             words = f"inconclusive, {wording.NOT_PASSED}: {note}"
-            if report.fails(target):
+            if target.verdict == "inconclusive" and report.fail_on in FAIL_INCONCLUSIVE:
                 case.failed = words
             else:
                 case.skipped = words
@@ -136,7 +143,7 @@ def _cases(report: Report, target: TargetReport, names: Mapping[str, str]) -> It
         if report.fails(target):
             case.failed, case.skipped, case.broken = case.skipped, "", True
         yield case
-    elif target.uncovered and report.fails(target):
+    elif target.uncovered and report.fail_on == "uncovered":
         yield _Case("coverage", failed=f"not tried: {wording.not_tried(target)}")
 
 
@@ -153,9 +160,12 @@ def _owners(target: TargetReport) -> dict[tuple[str, str | None], int]:
 
 
 def _of_run(report: Report) -> Iterator[_Case]:
-    """What went wrong with the run itself."""
-    for error in report.errors:
-        yield _Case(f"{error.kind} error", failed=error.text, broken=True)
+    """What went wrong with the run itself, and what it should have checked."""
+    for number, error in enumerate(report.errors, start=1):
+        name = f"{error.kind} error" + (f" #{number}" if number > 1 else "")
+        yield _Case(name, failed=error.text, broken=True)
+    for item in report.unchecked:
+        yield _Case(f"{item.location}: {item.name}", failed=unchecked_text(item))
 
 
 def _name(check: Check, names: Mapping[str, str]) -> str:

@@ -73,16 +73,25 @@ def markdown_parts(report: Report) -> Iterator[str]:
         yield f"\n**{prose(wording.INTERRUPTED)}**\n"
     for error in report.errors:
         yield f"\n**{error.kind} error:** {prose(error.text)}\n"
-    yield from (f"\n{prose(text)}\n" for text in remarks(report))
+    for remark in remarks(report):
+        yield f"\n{prose(remark.text)}\n"
+        yield from _list(remark.lines)
     yield from _operators(report)
     for target in report.targets:
         if target.verdict != "pass" or target.findings:
             yield from _target(target)
     skipped = skipped_lines(report)
     if skipped:
-        yield "\n## Skipped\n\n"
-        yield from (f"- {prose(line)}\n" for line in skipped)
+        yield "\n## Skipped\n"
+        yield from _list(skipped)
     yield f"\n{prose(made_by(report))}, gradlint {prose(report.gradlint or 'unknown')}\n"
+
+
+def _list(lines: Sequence[str]) -> Iterator[str]:
+    mark = "\n-"
+    for line in lines:
+        yield f"{mark} {prose(line)}\n"
+        mark = "-"
 
 
 def _operators(report: Report) -> Iterator[str]:
@@ -109,7 +118,8 @@ def _target(target: TargetReport) -> Iterator[str]:
     for note in target.notes:
         yield f"\n{prose(note)}\n"
     for finding in target.findings:
-        yield _consequence(finding) if finding.follows is not None else _finding(finding, target)
+        short = finding.follows is not None or finding.baselined
+        yield _in_a_line(finding) if short else _finding(finding, target)
     unsure = dict.fromkeys(
         (check.code, check.note) for check in target.checks if check.verdict == "inconclusive"
     )
@@ -121,8 +131,11 @@ def _target(target: TargetReport) -> Iterator[str]:
         yield f"\nNot tried: {prose(missed)}\n"
 
 
-def _consequence(finding: Finding) -> str:
-    return f"\n- also {title(finding)} ({finding.severity}): {prose(finding.message)}\n"
+def _in_a_line(finding: Finding) -> str:
+    """A consequence, or what is accepted."""
+    also = "" if finding.follows is None else "also "
+    level = f"{finding.severity}, {wording.IN_BASELINE}" if finding.baselined else finding.severity
+    return f"\n- {also}{title(finding)} ({level}): {prose(finding.message)}\n"
 
 
 def _finding(finding: Finding, target: TargetReport) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from gradlint.model.report import Finding, Location, Report, Severity
 from gradlint.model.rule import Rule
 from gradlint.report import wording
-from gradlint.report._brief import brief, title
+from gradlint.report._brief import brief, title, unchecked_text
 from gradlint.report._json_text import json_line
 from gradlint.report._paths import uri
 from gradlint.report._ranked import Ranked, ranked
@@ -127,6 +127,8 @@ def _result(item: Ranked, order: Mapping[str, int]) -> dict[str, Any]:
             "primaryLocationLineHash": f"{item.identity.fingerprint}:1",
         },
     }
+    if finding.baselined:
+        result["suppressions"] = [{"kind": "external", "justification": wording.IN_BASELINE}]
     if finding.related:
         result["relatedLocations"] = [
             {"id": number, "physicalLocation": _physical(place)}
@@ -173,6 +175,7 @@ def _invocation(report: Report, written: int, total: int) -> dict[str, Any]:
         words = wording.plural(unsure, "operator")
         notes.append(f"{words} could not be judged; the other formats say why.")
     notes += [error.text for error in report.errors]
+    notes += [f"{item.location}: {unchecked_text(item)}" for item in report.unchecked]
     return {
         "executionSuccessful": not report.errors and not report.interrupted,
         "exitCode": report.exit_code,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gradlint.model.report import FAIL_INCONCLUSIVE, Check, Report, TargetReport, failing
 from gradlint.report import wording
@@ -20,41 +22,71 @@ def add_summary(page: Page, report: Report) -> None:
     if report.interrupted:
         page.paragraph(wording.INTERRUPTED)
     page.paragraph(outcome(report))
-    for text, hanging in _remarks(report):
-        page.paragraph(text, hanging=hanging)
+    for remark in remarks(report, named=page.verbose > 0):
+        page.paragraph(remark.text, hanging=remark.hanging)
+        lines = remark.lines if page.verbose or remark.all else remark.lines[:NAMES]
+        for line in lines:
+            page.paragraph(line, indent=2, hanging=2)
+        if len(lines) < len(remark.lines):
+            more = len(remark.lines) - len(lines)
+            page.paragraph(f"and {more} more (-v shows them)", indent=2)
     _skipped(page, report)
     page.paragraph(made_by(report))
 
 
-def remarks(report: Report) -> list[str]:
-    """What stands below the outcome: which findings fail the run, and what could not be told."""
-    return [text for text, _ in _remarks(report)]
+@dataclass(frozen=True)
+class Remark:
+    """A sentence below the outcome, and what it lists.
+
+    Args:
+        text: the sentence.
+        lines: what it is about, a line each.
+        hanging: how far further lines of the sentence are indented.
+        all: whether all lines are shown, also where room is short.
+    """
+
+    text: str
+    lines: Sequence[str] = ()
+    hanging: int = 0
+    all: bool = False
+
+
+def remarks(report: Report, *, named: bool = False) -> list[Remark]:
+    """What stands below the outcome: which findings fail the run, what had to be checked and was
+    not, what could not be told, and what was not asked for.
+
+    Args:
+        report: the report.
+        named: whether to name what was not asked for.
+    """
+    found = [
+        Remark(_lenient(report)),
+        Remark(_strict(report)),
+        *_baseline(report),
+        *_unchecked(report),
+        Remark(_inconclusive(report), hanging=2),
+        Remark(wording.unwatched(report.targets), hanging=2),
+        Remark(wording.STOPPED if report.stopped else ""),
+        *_left_out(report, named=named),
+    ]
+    return [remark for remark in found if remark.text]
 
 
 def made_by(report: Report) -> str:
     """The seed and the time of a run."""
     tail = [f"seed {report.seed}"]
+    if report.shard:
+        tail.append(f"shard {report.shard}")
     if report.duration_s:
         tail.append(wording.seconds(report.duration_s))
     return ", ".join(tail)
-
-
-def _remarks(report: Report) -> list[tuple[str, int]]:
-    """Texts, and how far their further lines are indented."""
-    found = [
-        (_lenient(report), 0),
-        (_strict(report), 0),
-        (_inconclusive(report), 2),
-        (wording.unwatched(report.targets), 2),
-    ]
-    return [(text, hanging) for text, hanging in found if text]
 
 
 def outcome(report: Report) -> str:
     """The verdicts of all operators, and what was checked how precisely."""
     counts = report.summary()
     if not report.targets:
-        return wording.NOTHING_CHECKED
+        return wording.NOTHING_TO_CHECK if report.left_out else wording.NOTHING_CHECKED
     text = wording.operators(counts)
     passed = [
         (target, check)
@@ -109,7 +141,7 @@ def _lenient(report: Report) -> str:
         for target in report.targets
         for finding in target.findings
         # A target that could not be judged fails the run whatever its finding's severity.
-        if not failing(finding, report.fail_on)
+        if not (failing(finding, report.fail_on) or finding.baselined)
         and (target.verdict != "error" or finding.severity == "info")
     )
     if not counts:
@@ -140,6 +172,48 @@ def _strict(report: Report) -> str:
         return ""
     do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
     return f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on})."
+
+
+def _baseline(report: Report) -> Iterator[Remark]:
+    """What the baseline accepts, and what of it is gone."""
+    use = report.baseline
+    if use is None:
+        return
+    if use.accepted:
+        verb = "is" if use.accepted == 1 else "are"
+        do = "does" if use.accepted == 1 else "do"
+        yield Remark(
+            f"{wording.plural(use.accepted, 'finding')} {verb} {wording.IN_BASELINE} ({use.path}) "
+            f"and {do} not fail the run."
+        )
+    if use.gone:
+        count = wording.plural(len(use.gone), "entry", "entries")
+        verb = "appears" if len(use.gone) == 1 else "appear"
+        yield Remark(
+            f"{count} of the baseline no longer {verb}; `gradlint baseline prune` removes "
+            f"{'it' if len(use.gone) == 1 else 'them'}:",
+            [wording.baseline_entry(entry) for entry in use.gone],
+        )
+
+
+def _unchecked(report: Report) -> Iterator[Remark]:
+    """The operators that had to be checked and were not."""
+    count = len(report.unchecked)
+    if count:
+        yield Remark(
+            f"{wording.plural(count, 'operator')} under --require-coverage "
+            f"{'is' if count == 1 else 'are'} checked by nothing, which fails the run:",
+            [f"{item.location}  {item.name} ({item.kind})" for item in report.unchecked],
+            all=True,
+        )
+
+
+def _left_out(report: Report, *, named: bool) -> Iterator[Remark]:
+    """What was not asked for."""
+    for why, names in report.left_out.items():
+        more = f": {_some(names)}" if named else ""
+        count = wording.plural(len(names), "operator")
+        yield Remark(f"Left out, {why}: {count}{more}.", hanging=2)
 
 
 def _inconclusive(report: Report) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradlint.base.terminal import clean, disarmed, lines_of
-from gradlint.model.report import Location, Report, Severity, TargetReport
+from gradlint.model.report import Location, Report, Severity, TargetReport, failing
 from gradlint.report import wording
-from gradlint.report._brief import brief, title
+from gradlint.report._brief import brief, title, unchecked_text
 from gradlint.report._markdown import markdown_parts
 from gradlint.report._paths import from_root
 from gradlint.report._ranked import place_of, ranked
@@ -70,14 +70,19 @@ def _annotations(report: Report) -> Iterator[_Annotation]:
             [*brief(item.finding, item.target), f"operator: {clean(item.target.target)}"],
         )
         for item in ranked(report)
+        if not item.finding.baselined
     )
     # What fails the run without a finding is said, too.
     unsaid = (
         _Annotation("error", place_of(target), f"{target.verdict} operator", _why(target))
         for target in report.targets
-        if report.fails(target) and not target.findings
+        if report.fails(target) and not any(failing(f, report.fail_on) for f in target.findings)
     )
-    yield from itertools.chain(broken, unsaid, findings)
+    unchecked = (
+        _Annotation("error", item.location, "unchecked operator", [unchecked_text(item)])
+        for item in report.unchecked
+    )
+    yield from itertools.chain(broken, unchecked, unsaid, findings)
 
 
 def _why(target: TargetReport) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.base.text import short_text
-from gradlint.model.report import FailOn, Report, TargetReport
+from gradlint.model.report import BaselineUse, FailOn, Report, TargetReport
 
 #: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
 #: run it is, and what is told of it.
@@ -34,10 +34,10 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
     (first_file, first), *others = reports
     for file, report in others:
         _check_same_run(first_file, first, file, report, fail_on)
-    _check_apart(reports)
+    targets = _each_once(reports)
     _check_complete(reports)
     merged = Report(
-        targets=_in_order([target for _, report in reports for target in report.targets]),
+        targets=_in_order(targets),
         seed=first.seed,
         environment=_joined([report.environment for _, report in reports]),
         gradlint=first.gradlint,
@@ -49,6 +49,11 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
         errors=list(dict.fromkeys(error for _, report in reports for error in report.errors)),
         stopped=any(report.stopped for _, report in reports),
         shard=first.shard if not others else "",
+        baseline=_baseline([report for _, report in reports]),
+        # What one shard checks is checked.
+        unchecked=[
+            item for item in first.unchecked if all(item in other.unchecked for _, other in others)
+        ],
     )
     checked = {target.target for target in merged.targets}
     for _, report in reports:
@@ -130,17 +135,42 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else short_text(value)
 
 
-def _check_apart(reports: Sequence[tuple[str, Report]]) -> None:
-    seen: dict[str, str] = {}
+def _each_once(reports: Sequence[tuple[str, Report]]) -> list[TargetReport]:
+    """The targets of all reports. A module that must be imported to list its operators is imported
+    for every shard; where that fails, all of them say so."""
+    found: list[TargetReport] = []
+    seen: dict[str, tuple[str, TargetReport]] = {}
     for file, report in reports:
-        for target in dict.fromkeys(target.target for target in report.targets):
-            if target in seen:
+        before = dict(seen)
+        for target in report.targets:
+            known = before.get(target.target)
+            if known is None:
+                seen[target.target] = file, target
+                found.append(target)
+            elif not _failed_alike(known[1], target):
                 raise GradlintError(
-                    f"{clean(target)} is in {clean(seen[target])}, too",
+                    f"{clean(target.target)} is in {clean(known[0])}, too",
                     place=clean(file),
                     hint="every target belongs to one shard: name each file once",
                 )
-            seen[target] = file
+    return found
+
+
+def _failed_alike(first: TargetReport, second: TargetReport) -> bool:
+    """Whether both say that nothing of the target could be checked, for the same reason."""
+    codes = [[finding.code for finding in target.findings] for target in (first, second)]
+    checked = first.checks or second.checks or first.samples or second.samples
+    return first.verdict == second.verdict == "error" and codes[0] == codes[1] and not checked
+
+
+def _baseline(reports: Sequence[Report]) -> BaselineUse | None:
+    """What came of one baseline in all shards."""
+    uses = [report.baseline for report in reports if report.baseline is not None]
+    if not uses:
+        return None
+    gone = [entry for use in uses for entry in use.gone]
+    distinct = [entry for number, entry in enumerate(gone) if entry not in gone[:number]]
+    return BaselineUse(uses[0].path, sum(use.accepted for use in uses), distinct)
 
 
 def _joined(environments: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -17,11 +17,13 @@ from gradlint.base.terminal import clean
 from gradlint.base.text import printable, short_text
 from gradlint.model.report import (
     SCHEMA_VERSION,
+    BaselineUse,
     FailOn,
     Report,
     RunError,
     TargetReport,
     TorchVerdict,
+    Unchecked,
 )
 from gradlint.model.sweep import InputSweep, SweepReport, SweepTarget
 from gradlint.report._jsonl import RUN, SUMMARY, TARGET
@@ -79,6 +81,8 @@ class _Header:
     stopped: bool = False
     left_out: dict[str, list[str]] = field(default_factory=dict)
     shard: str = ""
+    baseline: BaselineUse | None = None
+    unchecked: list[Unchecked] = field(default_factory=list)
 
 
 @dataclass
@@ -271,6 +275,8 @@ def _made(found: _Header, summary: Any) -> Report:
         stopped=found.stopped,
         left_out=found.left_out,
         shard=found.shard,
+        baseline=found.baseline,
+        unchecked=found.unchecked,
     )
 
 

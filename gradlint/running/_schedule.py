@@ -11,9 +11,10 @@ from multiprocessing.connection import wait
 from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Worker
-from gradlint.running._task import Enough, Running, Task
+from gradlint.running._task import Enough, Task
 from gradlint.running.events import Forgery
 from gradlint.running.interruption import interruptible
+from gradlint.running.news import Running
 
 #: Seconds by which waiting may overshoot; a longer overshoot means that this process was suspended
 #: (heuristic: with four times as many busy processes as cores it is tenths of a second).
@@ -25,15 +26,15 @@ STOPPED_S = 2.0
 MOST_LOST = 2
 
 
-#: Called again and again, at least every other second, with what is running.
-Tick = Callable[[Sequence[Running]], None]
-
-
-def schedule(tasks: Iterable[Task], jobs: int, on_tick: Tick | None = None) -> None:
+def schedule(
+    tasks: Iterable[Task], jobs: int, on_tick: Callable[[Sequence[Running]], None] | None = None
+) -> None:
     """Run ``tasks``, at most ``jobs`` workers at a time, until all are done.
 
     Where the server ends, it takes all workers with it. Their tasks are started anew, one at a
     time; one that is in flight when the server ends again is told so by the ending of its worker.
+
+    ``on_tick`` is called at least every other second, with what is running.
 
     Raises:
         Enough: a task says that the run ends here; every worker was killed before.

@@ -30,12 +30,14 @@ from gradlint.running.events import (
     NoInputs,
     OpRaised,
     Pid,
+    Replaced,
     Unavailable,
     Unloadable,
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
+from gradlint.running.news import Running
 
 _WRONG_GRADIENT = rule_of("value.wrong_gradient")
 _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
@@ -63,22 +65,6 @@ class Trouble:
 
 class Enough(Exception):
     """The run ends here: nothing more is to be checked."""
-
-
-@dataclass(frozen=True)
-class Running:
-    """What one worker is at.
-
-    Args:
-        target: the operator; phase: one of ``gradlint.ops.phase.PHASES``.
-        code: of the rule that is running, or the name of other work; "" if none is known.
-        seconds: since the target was begun.
-    """
-
-    target: str
-    phase: str
-    code: str
-    seconds: float
 
 
 class Task(Protocol):
@@ -242,6 +228,10 @@ class TargetTask:
             # The arguments were gradlint's choice: that the op takes long there is no fault.
             self._collector.add_note(f"not tried {current[1]}: too slow")
             return False
+        if not isinstance(self._last, (Forgery, Replaced)):
+            how = "timed out" if ending.killed == "timeout" else "process crashed"
+            if self._collector.accepts_end(f"{how} while it ran"):
+                return False
         in_op = ending.phase in ("forward", "backward")
         if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
             self._collector.too_slow(ending.phase, self.timeout)

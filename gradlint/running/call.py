@@ -17,7 +17,7 @@ from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._schedule import schedule
-from gradlint.running._task import Running, Task, usage_error
+from gradlint.running._task import Task, usage_error
 from gradlint.running.events import (
     Account,
     Building,
@@ -49,6 +49,7 @@ from gradlint.running.job import (
     SweepWork,
     Work,
 )
+from gradlint.running.news import Running
 from gradlint.targets.resolve import EVERY, resolve
 
 R = TypeVar("R")

@@ -24,16 +24,15 @@ from gradlint.running import _memory
 from gradlint.running import server as _server
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
-from gradlint.running._schedule import Tick, schedule
-from gradlint.running._task import Enough, Running, TargetTask, Task, Trouble
+from gradlint.running._schedule import schedule
+from gradlint.running._task import Enough, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
+from gradlint.running.news import Progress, Running, Tick
+from gradlint.running.suppressions import add_suppression_findings
 from gradlint.targets.resolve import EVERY, left_out, resolve
-
-#: Called with the number of targets done, the number known so far, and the one just done.
-Progress = Callable[[int, int, TargetReport], None]
 
 #: Whether a target is left out of the run: why, in words that complete "not checked: …", or "".
 #: Asked of every operator, and of modules that must be imported to list theirs.
@@ -167,6 +166,7 @@ class _Plan:
         self.empty: dict[str, str] = {}
         self.examine: Examine | None = None
         self.listing = False
+        self.on_tick: Tick | None = None
         self._on_progress = on_progress
         self._leave_out = leave_out
         self._judge = judge
@@ -247,6 +247,11 @@ class _Plan:
         if enough:
             raise Enough
 
+    def tick(self, running: Sequence[Running]) -> None:
+        """Say how far the run is."""
+        if self.on_tick is not None:
+            self.on_tick(self._done, self.total, running)
+
     def skip_all(self, reason: str) -> None:
         """Run nothing, and say why."""
         for report in self.reports():
@@ -281,8 +286,7 @@ def execute(
     Args:
         targets: what the user typed.
         settings: of the run.
-        on_progress: see :data:`Progress`.
-        on_tick: called again and again with what is running.
+        on_progress, on_tick: see ``gradlint.running.news``.
         examine: stands in for ``gradlint.checking.examine.examine`` in tests of the runner; a
             function that workers can import.
         listing: whether to say only what would run, and on which samples.
@@ -304,7 +308,7 @@ def execute(
     tracing = not listing and any("torch.compile" in rule.needs for rule in select_rules(settings))
     _server.start("tracing" if tracing else "rules", private=settings.untrusted)
     plan = _Plan(settings, trouble, on_progress, leave_out, judge)
-    plan.examine, plan.listing = examine, listing
+    plan.examine, plan.listing, plan.on_tick = examine, listing, on_tick
     try:
         if settings.untrusted:
             report.environment["confinement"] = confined(settings).means
@@ -322,7 +326,7 @@ def execute(
         with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
             plan.add(refs)
             if plan.settings.devices:
-                schedule(plan.tasks, settings.jobs, on_tick)
+                schedule(plan.tasks, settings.jobs, plan.tick)
             else:
                 plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
@@ -347,6 +351,8 @@ def execute(
         _tell_interrupted(report, targets)
     if report.stopped:
         _tell_stopped(report)
+    if not (listing or examine):
+        add_suppression_findings(report, plan.settings)
     report.left_out = {why: [ref.target for ref in refs] for why, refs in plan.left_out.items()}
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started

@@ -12,7 +12,16 @@ import pytest
 from markdown_it import MarkdownIt
 
 from gradlint.model.coverage import PhaseCoverage
-from gradlint.model.report import Check, Finding, Location, Report, RunError, TargetReport
+from gradlint.model.report import (
+    BaselineUse,
+    Check,
+    Finding,
+    Location,
+    Report,
+    RunError,
+    TargetReport,
+    Unchecked,
+)
 from gradlint.report._junit import MOST
 from gradlint.report._markdown import block, code, prose
 from gradlint.report.render import render
@@ -94,7 +103,7 @@ def test_junit_fails_as_the_run_does(passing_target: TargetReport) -> None:
     report.fail_on = "error"
     assert (failures(report), report.exit_code) == (0, 0)
     report.fail_on, target.findings = "uncovered", []
-    assert (failures(report), report.exit_code) == (2, 1)  # what is noisy, and what never ran
+    assert (failures(report), report.exit_code) == (1, 1)  # what never ran
     target.verdict = "inconclusive"
     report.fail_on = "inconclusive"
     assert (failures(report), report.exit_code) == (1, 1)
@@ -181,6 +190,31 @@ def test_columns_are_given_for_a_single_line_only(report: Report) -> None:
         "line": "31",
         "endLine": "33",
     }
+
+
+def test_what_is_in_the_baseline_and_what_nobody_checks(every_verdict: Report) -> None:
+    report = every_verdict
+    for finding in report.findings:
+        finding.baselined = True
+    report.baseline = BaselineUse("gradlint-baseline.json", 5, [{"op": "a.py:A", "code": "GL401"}])
+    report.unchecked = [Unchecked("New", "function", Location("ops/new.py", 12, 7))]
+    text = "ops/new.py,line=12"
+    assert [text in line for line in render(report, "github").splitlines()] == [True, False]
+    root = junit(report)
+    assert [
+        case.get("name") for case in root.iter("testcase") if case.find("failure") is not None
+    ] == ["ops/new.py:12:7: New"]
+    issue = json.loads(render(report, "gitlab"))[0]
+    assert issue["description"] == "New (function) is checked by nothing (--require-coverage)"
+    assert issue["location"] == {"path": "ops/new.py", "lines": {"begin": 12}}
+    (run,) = json.loads(render(report, "sarif"))["runs"]
+    assert all(result["suppressions"][0]["kind"] == "external" for result in run["results"])
+    assert "ops/new.py:12:7: New (function)" in json.dumps(run["invocations"])
+    for format in ("full", "markdown", "html"):
+        shown = render(report, format, width=120).replace("\\_", "_")
+        assert "1 operator under --require-coverage is checked by nothing" in shown
+        assert "5 findings are in the baseline (gradlint-baseline.json)" in shown
+        assert "a.py:A  GL401" in shown or "a.py:A GL401" in shown
 
 
 def test_what_fails_without_a_finding_is_annotated(passing_target: TargetReport) -> None:

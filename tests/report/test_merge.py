@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from gradlint.base.errors import GradlintError
-from gradlint.model.report import Finding, Report, RunError, TargetReport
+from gradlint.model.report import (
+    BaselineUse,
+    Finding,
+    Location,
+    Report,
+    RunError,
+    TargetReport,
+    Unchecked,
+)
 from gradlint.report.merge import merge_reports
 
 
@@ -71,7 +79,8 @@ def test_the_exit_code_is_that_of_the_whole_run() -> None:
     assert merge_reports(both).exit_code == 2
     assert merge_reports(both).errors == [absent]
     assert merge_reports([shard(1, 2, "a"), shard(2, 2, errors=[broken])]).exit_code == 3
-    assert merge_reports([shard(1, 2), shard(2, 2)]).exit_code == 5
+    nothing = [shard(1, 2, left_out={}), shard(2, 2, left_out={})]
+    assert merge_reports(nothing).exit_code == 5
 
 
 @pytest.mark.parametrize(
@@ -107,6 +116,35 @@ def test_a_missing_shard_does_not_pass() -> None:
 def test_a_target_that_is_there_twice() -> None:
     error = refused(shard(1, 2, "a"), shard(2, 2, "a"))
     assert str(error).startswith("2.json: ops.py:a is in 1.json, too")
+
+
+def test_a_module_that_no_shard_could_import_is_told_once() -> None:
+    def broken() -> TargetReport:
+        finding = Finding("GL001", "target_not_loaded", "error", "no module named x")
+        return TargetReport("pkg.mod", verdict="error", findings=[finding], position=[1])
+
+    first, second = shard(1, 2, "a"), shard(2, 2, "b")
+    for _, report in (first, second):
+        report.targets.append(broken())
+    assert len(merge_reports([first, second]).targets) == 3
+    second[1].targets[-1].findings[0].code = "GL006"
+    assert str(refused(first, second)).startswith("2.json: pkg.mod is in 1.json, too")
+
+
+def test_what_one_shard_checks_is_checked() -> None:
+    new, old = (Unchecked(name, "function", Location("ops.py", 3)) for name in ("New", "Old"))
+    reports = [shard(1, 2, "a", unchecked=[new, old]), shard(2, 2, "b", unchecked=[new])]
+    merged = merge_reports(reports)
+    assert merged.unchecked == [new]
+    assert merged.exit_code == 1
+
+
+def test_what_the_baseline_holds_is_counted_over_all_shards() -> None:
+    uses = [BaselineUse("b.json", n, [{"op": "x"}, {"op": str(n)}]) for n in (1, 2)]
+    reports = [shard(1, 2, "a", baseline=uses[0]), shard(2, 2, "b", baseline=uses[1])]
+    assert merge_reports(reports).baseline == BaselineUse(
+        "b.json", 3, [{"op": "x"}, {"op": "1"}, {"op": "2"}]
+    )
 
 
 def test_without_positions_the_files_keep_their_order() -> None:

@@ -11,7 +11,14 @@ import pytest
 
 from gradlint.base.errors import GradlintError
 from gradlint.model.coverage import PhaseCoverage
-from gradlint.model.report import Confirmation, Report, RunError
+from gradlint.model.report import (
+    BaselineUse,
+    Confirmation,
+    Location,
+    Report,
+    RunError,
+    Unchecked,
+)
 from gradlint.model.sweep import InputSweep, SweepReport, SweepStep, SweepTarget
 from gradlint.report.read import read_report
 from gradlint.report.render import render
@@ -46,6 +53,8 @@ def test_what_was_written_reads_the_same(
     target.position = [1]
     report.errors = [RunError("usage", "pkg.ops:Absent: no such name")]
     report.settings = {"order": 2, "select": None, "dtypes": ["float64"]}
+    report.baseline = BaselineUse("b.json", 2, [{"op": "a:b", "code": "GL401"}])
+    report.unchecked = [Unchecked("New", "function", Location("ops.py", 3))]
     report.left_out, report.shard, report.stopped = {"of another shard": ["a:b"]}, "1/2", True
     found = read_report(write(tmp_path, render(report, format)))
     assert isinstance(found, Report)
