@@ -73,7 +73,9 @@ class Outputs:
 
     def without_people(self) -> Outputs:
         """Those that a program reads or that go to a file, for a run without a target."""
-        kept = [(name, path) for name, path in self.wanted if name == "json" or path != "-"]
+        from gradlint.report.render import PAGES
+
+        kept = [(name, path) for name, path in self.wanted if name not in PAGES or path != "-"]
         return Outputs(kept, self.color, self.verbose, self.quiet)
 
     def write(self, report: Report, sweeps: Sequence[SweepReport] = ()) -> list[GradlintError]:

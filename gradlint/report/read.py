@@ -110,10 +110,6 @@ class _Head(msgspec.Struct):
     type: Any = None
 
 
-class _Summary(msgspec.Struct):
-    duration_s: Any = 0.0
-
-
 def read_report(path: str) -> Report | SweepReport:
     """The report in the file at ``path``, written as ``json`` or ``jsonl`` by ``gradlint check``,
     or as ``json`` by ``gradlint sweep``.

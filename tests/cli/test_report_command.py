@@ -197,3 +197,67 @@ def test_paths_are_those_of_the_checkout(shards: Path, gradlint: Command) -> Non
     assert json.loads(done.stdout)[0]["location"]["path"] == "below/ops.py"
     done = gradlint(below, *words, "gitlab", CI_PROJECT_DIR=str(below / "elsewhere"))
     assert json.loads(done.stdout)[0]["location"]["path"] == "ops.py"
+
+
+# -- a run and its shards --------------------------------------------------------------------------
+
+_OPERATORS = """
+import torch
+
+class Base(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.tensor([0.5, 0.7], dtype=torch.float64, requires_grad=True),)
+"""
+_WRONG = """
+class Wrong(Base):
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3
+"""
+
+
+#: What two runs of one operator need not have in common: times, calls that were timed again, and
+#: the seed of a confirmation.
+_OF_ONE_RUN = ("duration_s", "forward_calls", "backward_calls", "confirmation")
+
+
+def _in_common(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _in_common(item) for key, item in value.items() if key not in _OF_ONE_RUN}
+    return [_in_common(item) for item in value] if isinstance(value, list) else value
+
+
+def test_the_shards_of_a_run_merge_to_the_report_of_one(tmp_path: Path, gradlint: Command) -> None:
+    more = "".join(f"\nclass Right{n}(Base):\n    pass\n" for n in range(4))
+    (tmp_path / "b.py").write_text(_OPERATORS + _WRONG + more)
+    (tmp_path / "a.py").write_text(_OPERATORS)
+    (tmp_path / "empty.py").write_text("import torch\n")
+    words = ("check", ".", "--seed", "3", "--select", "GL401,GL003", "-q")
+    codes = [
+        gradlint(tmp_path, *words, "--report", f"json={name}.json", *shard).returncode
+        for name, *shard in (("whole",), ("1", "--shard", "1/2"), ("2", "--shard", "2/2"))
+    ]
+    assert sorted(codes) == [0, 1, 1]
+    done = gradlint(tmp_path, "report", "2.json", "1.json", "--output-format", "json")
+    assert done.returncode == 1
+    whole = json.loads((tmp_path / "whole.json").read_text())
+    merged = json.loads(done.stdout)
+    assert len(merged["targets"]) == 7
+    assert _in_common(merged) == _in_common(whole)
+
+
+def test_a_mistake_is_annotated(tmp_path: Path, gradlint: Command) -> None:
+    done = gradlint(tmp_path, "check", "absent.py:Op", "--output-format", "github")
+    assert done.returncode == 2
+    assert done.stdout.startswith("::error title=gradlint::")
+    assert "absent.py" in done.stdout.splitlines()[0]
+    assert done.stderr.startswith("error: ")
