@@ -398,8 +398,7 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
     own = evidence.own.reshape(-1)[evidence.elements.to(evidence.own.device)].cpu()
     error = (own - evidence.measured).abs()
     error = torch.where(wrong & torch.isfinite(error), error, torch.zeros_like(error))
-    if measured > SHOWN:
-        numbers["error_map"] = _error_map(evidence, error)
+    numbers["error_map"] = _error_map(evidence, error)
     order = torch.argsort(error, descending=True)[:SHOWN].tolist()
     numbers["elements"] = [
         {

@@ -51,10 +51,10 @@ class HeatMap:
 
 
 def heat_map(finding: Finding, target: TargetReport) -> HeatMap | None:
-    """The map of a wrong gradient, or None where nothing is known of single elements."""
+    """The map of a wrong gradient, or None where no single element is known to be wrong."""
     errors = _errors(finding)
     shape = _shape(finding, target)
-    if not errors or shape is None or math.prod(shape) > MOST_ELEMENTS:
+    if not any(errors.values()) or shape is None or math.prod(shape) > MOST_ELEMENTS:
         return None
     if any(
         len(index) != len(shape) or any(not 0 <= i < n for i, n in zip(index, shape, strict=True))

@@ -106,6 +106,7 @@ def test_what_is_no_map_is_not_drawn(changes: dict[str, Any]) -> None:
 
 def test_without_elements_or_a_shape_there_is_no_map() -> None:
     assert mapped([3], {}) is None
+    assert whole([3], [0.0, 0.0, 0.0]) is None
     assert mapped([3], {(1, 1): 1.0}) is None
     assert mapped([3], {(7,): 1.0}) is None
 
