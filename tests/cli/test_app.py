@@ -29,6 +29,7 @@ def run(code: str) -> str:
     [
         ["--help"],
         ["check", "--help"],
+        ["report", "--help"],
         ["explain", "GL401"],
         ["rules"],
         ["schema", "spec"],
