@@ -62,6 +62,7 @@ from gradlint.inputs.designed_kinds import (
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_masks import mixed_masks
 from gradlint.inputs.designed_orders import ranking, with_ties
+from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
     around,
     beyond,
@@ -265,6 +266,7 @@ class FurtherSamples:
         yield from mixed_masks(op, sample)
         repeat = not watched.overwrites
         yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
+        yield from exact_values(op, sample, watched.tested)
         for name in self._ranking(sample):
             yield from with_ties(op, sample, name)
         yield from around(op, sample, watched.thresholds)

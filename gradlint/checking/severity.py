@@ -109,7 +109,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward iterates to a tolerance, which explains the difference",
+        "forward iterates: how far it converges explains the difference",
         lambda g: g.explained == "solver",
     ),
     Reason(

@@ -24,6 +24,7 @@ from gradlint.inputs.documentation import (
     documented_interval,
     documented_scalar,
     documented_sign,
+    names_axis,
     shapes_in,
     starred_rank,
 )
@@ -233,6 +234,8 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         )
     evidence.mentioned += worded(text)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
+    if not item.axes and not evidence.shape and names_axis(text, evidence.name):
+        evidence.say("int", _ANNOTATED)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):

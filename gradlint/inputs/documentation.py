@@ -67,6 +67,15 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
     return found
 
 
+def names_axis(text: str, name: str) -> bool:
+    """Whether ``text`` shows a shape of which ``name`` is an axis: "(L, D) -> (out_len, D)"."""
+    shapes = (match.group(1).split(",") for match in _SHAPE.finditer(text))
+    return any(
+        name in axes and any(_SYMBOL.fullmatch(axis) for axis in axes)
+        for axes in ([axis.strip() for axis in shape] for shape in shapes)
+    )
+
+
 def starred_rank(text: str) -> int:
     """Axes of the first shape in ``text`` that ends in any number of them after two others, "(N, C,
     *)", where that is one; 0 where there is none. None of them would leave nothing to sum over."""
