@@ -34,8 +34,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
-        " or Riemannian gradient or relevance, or that is right for what an orthonormal basis spans,"
-        " or of a"
+        " or Riemannian gradient or relevance, or that is right for what an orthonormal basis"
+        " spans, or of a"
         " surrogate: forward returns its input, or is a staircase that changes as backward says"
         " over many stairs, or calls a Function that rounds or steps and explains the error, or"
         " backward goes by the positive part of grad_output; second derivatives silently lost",
@@ -43,8 +43,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "info",
         "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
-        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward in a"
-        " Function that has a vmap or jvp of its own); a difference"
+        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward in"
+        " a Function that has a vmap or jvp of its own); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
         " input that the documentation calls a constant; NaN where forward"
