@@ -96,8 +96,8 @@ Where = Literal[
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
 #: gradients in the tangent space of a group, an input that the documentation calls a constant,
-#: documentation that speaks of a natural gradient, or an orthonormal basis of which only what it
-#: spans has the gradient that is returned.
+#: documentation that speaks of a natural gradient or of relevance, or an orthonormal basis of which
+#: only what it spans has the gradient that is returned.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -120,6 +120,7 @@ Explanation = Literal[
     "tangent",
     "constant",
     "geometry",
+    "attribution",
     "subspace",
 ]
 

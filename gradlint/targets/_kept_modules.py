@@ -46,7 +46,9 @@ def kept_modules(cls: type, names: Sequence[str]) -> dict[str, Kept]:
     init = next(
         (n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None
     )
-    for name in names if init is not None else ():
+    if init is None:
+        return {}
+    for name in names:
         holders = {name, f"self.{name}", *_attributes_of(init, name)}
         kinds = [item for item in _demanded(cls, tree, holders) if item is not None]
         elements = {v for holder in holders for v in _elements_of(tree, holder)}
@@ -82,9 +84,10 @@ def _demanded(cls: type, tree: ast.ClassDef, holders: set[str]) -> Iterator[type
             negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
             test = node.test.operand if negated else None  # type: ignore[attr-defined]
         for part in _conjuncts(test):
-            if isinstance(part, ast.Call) and dotted(part.func) == "isinstance":
-                if len(part.args) == 2 and dotted(part.args[0]) in holders:
-                    yield _resolved(cls, part.args[1])
+            if not isinstance(part, ast.Call) or dotted(part.func) != "isinstance":
+                continue
+            if len(part.args) == 2 and dotted(part.args[0]) in holders:
+                yield _resolved(cls, part.args[1])
 
 
 def _conjuncts(test: ast.expr | None) -> list[ast.expr]:

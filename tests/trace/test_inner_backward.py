@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlint.checking.examine import examine
-from gradlint.model.events import Confirmable, Found
+from gradlint.model.events import Confirmable, Found, TorchVerdictMade
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
@@ -83,5 +83,7 @@ def test_it_is_judged(factor: float, expected: list[str]) -> None:
     examine(from_object(Layer(factor)), [sample()], settings, events.append)
     found = [event.finding for event in events if isinstance(event, Found)]
     assert sorted({item.code for item in found if item.severity == "error"}) == expected
+    asked = [event.verdict for event in events if isinstance(event, TorchVerdictMade)]
+    assert {verdict.verdict for verdict in asked} <= {"skipped"}
     told = [event for event in events if isinstance(event, Confirmable)]
     assert [event.reason for event in told] == ["its backward leaves gradients in `.grad`"]

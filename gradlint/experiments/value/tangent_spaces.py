@@ -20,8 +20,8 @@ import torch
 
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.said_of_gradients import says_other_geometry
-from gradlint.model.report import Finding
+from gradlint.experiments.value.said_of_gradients import said_instead
+from gradlint.model.report import Explanation, Finding
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.judge import judge
 from gradlint.numerics.map import Map
@@ -63,22 +63,31 @@ _HELP_AT_ROTATIONS = (
     "to the group, and functions that are composed with this one, get a part of the gradient only"
 )
 
-_HELP_IN_OTHER_GEOMETRY = (
-    "the documentation speaks of a natural or Riemannian gradient, which is not the derivative of"
-    " forward and can't be compared with it: declare it (`surrogate` on the class or in a spec);"
-    " otherwise "
-)
+#: What documentation says that backward returns → what to do.
+_HELP_INSTEAD: Mapping[Explanation, str] = {
+    "geometry": (
+        "the documentation speaks of a natural or Riemannian gradient, which is not the derivative"
+        " of forward and can't be compared with it: declare it (`surrogate` on the class or in a"
+        " spec); otherwise "
+    ),
+    "attribution": (
+        "the documentation says that backward hands back relevance, which is not the derivative of"
+        " forward and can't be compared with it: declare it (`surrogate` on the class or in a"
+        " spec); otherwise "
+    ),
+}
 
 
 def soften_tangents(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about the gradients of an op that takes or returns elements of a group, where one
-    of them is a vector of its tangent space, and about those that documentation says to be taken
-    in another geometry."""
+    of them is a vector of its tangent space, and about those that documentation says to be no
+    derivatives."""
     wrong = [item for item in findings if item.severity == "error" and not item.grounds.explained]
-    if wrong and says_other_geometry(subject.op.function or subject.op.defining):
+    instead = said_instead(subject.op.function or subject.op.defining) if wrong else None
+    if instead is not None:
         for item in wrong:
-            item.grounds = replace(item.grounds, explained="geometry")
-            item.help = _HELP_IN_OTHER_GEOMETRY + item.help
+            item.grounds = replace(item.grounds, explained=instead)
+            item.help = _HELP_INSTEAD[instead] + item.help
         return
     wide = [item for item in wrong if _beyond_components(subject, item)]
     if any(_is_tangent(subject, item) for item in wide) or (wide and _reads_tangent(subject)):

@@ -83,6 +83,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.contract.requires_grad_subsets import (
@@ -96,6 +97,7 @@ from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -110,8 +112,8 @@ _HELP = (
 )
 
 _REENTRANT_HELP = (
-    "pass to the Function what backward reads beside its arguments, and return the gradients; or say"
-    " in the documentation that an argument must require grad"
+    "pass to the Function what backward reads beside its arguments, and return the gradients; or"
+    " say in the documentation that an argument must require grad"
 )
 
 _TWICE_HELP = "do not compare the arguments by identity, and do not write to them"
@@ -159,7 +161,9 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
     for item in differences:
         if item.position not in reported:
             reported.add(item.position)
-            found.append(changed_gradient_finding(subject, RULE, item, when, help=_HELP))
+            changed = changed_gradient_finding(subject, RULE, item, when, help=_HELP)
+            explained = said_instead(subject.op.function or subject.op.defining)
+            found.append(replace(changed, grounds=subject.grounds(explained=explained)))
     return found
 
 

@@ -259,3 +259,11 @@ def test_one_draw_is_no_derivative_where_an_option_was_moved_either(
     assert rule.probe is not None
     (finding,) = as_loud_as_evidence(rule.probe(bound)).findings
     assert finding.severity == expected
+
+
+def test_it_is_advised_once_to_declare_it(probed: Callable[..., Outcome]) -> None:
+    torch.manual_seed(5)
+    (finding,) = probed(by_code("GL401"), Reversed, positive(3, 4), 0.7).findings
+    assert finding.help.count("declare it") == 1
+    assert finding.help.count("otherwise") == 1
+    assert "`strength`, which forward does not use" in finding.help
