@@ -91,9 +91,13 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     start, stop = _server.start, _server.stop
 
     def started(
-        load: str = "tracing", sources: Sequence[str] = (), *, private: bool = False
+        load: str = "tracing",
+        sources: Sequence[str] = (),
+        *,
+        private: bool = False,
+        many: bool = False,
     ) -> None:
-        start("tracing", sources, private=private)
+        start("tracing", sources, private=private, many=many)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)
