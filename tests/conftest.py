@@ -105,9 +105,13 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     start, stop = _server.start, _server.stop
 
     def started(
-        load: str = "tracing", sources: Sequence[str] = (), *, private: bool = False
+        load: str = "tracing",
+        sources: Sequence[str] = (),
+        *,
+        private: bool = False,
+        many: bool = False,
     ) -> None:
-        start(_loads[-1], sources, private=private)
+        start(_loads[-1], sources, private=private, many=many)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

@@ -318,7 +318,7 @@ def execute(
         plan.empty.update(
             {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
         )
-        _server.start(sources=_worth_reading(refs))
+        _server.start(sources=_worth_reading(refs), many=len(refs) >= _server.MANY_OPERATORS)
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
