@@ -126,6 +126,10 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    show_settings: Annotated[
+        bool,
+        option("--show-settings", help="Show every setting and where it comes from; run nothing."),
+    ] = False,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
@@ -157,12 +161,13 @@ def check(
     from gradlint.cli import progress as _progress
     from gradlint.gate.choice import Choice
     from gradlint.gate.gated import gated
-    from gradlint.model.resolve import resolve_settings
+    from gradlint.model.resolve import resolved_settings
+    from gradlint.report.settings import settings_text
 
     if triton_interpret:
         _interpret_triton()
     outputs = _outputs(output_format, output, report or [], quiet=quiet)
-    settings = resolve_settings(
+    settings, origins = resolved_settings(
         {
             "inputs": inputs,
             "device": device,
@@ -188,6 +193,9 @@ def check(
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    if show_settings:
+        _console.write(settings_text(settings, origins))
+        return 0
     targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
         run = gated(
