@@ -124,6 +124,10 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    show_settings: Annotated[
+        bool,
+        option("--show-settings", help="Show every setting and where it comes from; run nothing."),
+    ] = False,
     output_format: Annotated[
         str,
         option(
@@ -161,14 +165,15 @@ def check(
     from gradlint.cli import progress as _progress
     from gradlint.gate.choice import Choice
     from gradlint.gate.gated import gated
-    from gradlint.model.resolve import resolve_settings
+    from gradlint.model.resolve import resolved_settings
+    from gradlint.report.settings import settings_text
 
     if triton_interpret:
         _interpret_triton()
     outputs = Outputs.asked_for(
         output_format, output, report or [], color=color, verbose=verbose, quiet=quiet
     )
-    settings = resolve_settings(
+    settings, origins = resolved_settings(
         {
             "inputs": inputs,
             "device": device,
@@ -194,6 +199,9 @@ def check(
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    if show_settings:
+        _console.write(settings_text(settings, origins))
+        return 0
     targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
         run = gated(
