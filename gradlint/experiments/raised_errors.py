@@ -186,8 +186,20 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
         help=_next_step(subject, explanation),
-        grounds=subject.grounds(silent=not (guessed or chosen), guessed=guessed, chosen=chosen),
+        grounds=subject.grounds(
+            silent=not (guessed or chosen),
+            guessed=guessed,
+            chosen=chosen,
+            refused=explanation is not None and _is_for_transforms(subject, explanation),
+        ),
     )
+
+
+def _is_for_transforms(subject: Subject, explanation: Explanation) -> bool:
+    """Whether a Function has no backward, and rules of its own for vmap or forward mode: it is
+    there for those, and raises where a gradient is asked for."""
+    own = vars(subject.op.function) if subject.op.function is not None else {}
+    return explanation.slug == "no-backward" and ("vmap" in own or "jvp" in own)
 
 
 def chosen_value(subject: Subject, error: BaseException) -> Literal["", "known", "by accident"]:

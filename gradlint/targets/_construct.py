@@ -17,6 +17,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets._kept_modules import Kept, kept_modules
 from gradlint.targets._kept_tensors import kept_tensors
 from gradlint.targets._sequence_arguments import sequence_lengths
 from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
@@ -165,6 +166,7 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
         cls, [item.name for item in required if _is_tensor(item.annotation) or item.name in forms]
     )
     lengths = sequence_lengths(cls, untyped)
+    modules = kept_modules(cls, untyped)
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
             values: dict[str, Any] = {}
@@ -179,7 +181,9 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                     values[parameter.name] = tuple(_cycled(sizes, used, count))
                     used += count
                     continue
-                if parameter.name in read and not _has_all(value, read[parameter.name]):
+                if parameter.name in modules and not callable(value):
+                    value = _kept(modules[parameter.name], sizes[used % len(sizes)], value)
+                elif parameter.name in read and not _has_all(value, read[parameter.name]):
                     value = _stand_in(read[parameter.name], sizes)
                 used += value is sizes[used % len(sizes)]
                 values[parameter.name] = value
@@ -287,6 +291,16 @@ def _from_signature(cls: type, size: int) -> Any:
         return cls(**values)
     except Exception:
         return NotImplemented
+
+
+def _kept(kept: Kept, size: int, otherwise: Any) -> Any:
+    """A module, or a container of two, of the kind that a constructor asks for."""
+    if kept.element is None:
+        made = _of_class(kept.kind, size)
+    else:
+        parts = [_of_class(kept.element, size) for _ in range(2)]
+        made = NotImplemented if NotImplemented in parts else kept.kind(parts)
+    return otherwise if made is NotImplemented else made
 
 
 def _resolved(cls: type, parameter: Parameter) -> Any:

@@ -355,3 +355,15 @@ def test_an_explanation_of_another_line_is_not_given(
     (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
     assert "saved" not in finding.cause_text + finding.help
     assert finding.cause_text.startswith("what is unpacked has another number of elements")
+
+
+def test_a_function_for_transforms_may_have_no_backward(probed: Callable[..., Outcome]) -> None:
+    forward = {"forward": staticmethod(lambda ctx, x: x * 2)}
+    alone = type("Alone", (Function,), forward)
+    mapped = type("Mapped", (Function,), {**forward, "vmap": staticmethod(lambda *args: None)})
+    found = {}
+    for op in (alone, mapped):
+        (finding,) = as_loud_as_evidence(probed(GL004, op, X)).findings
+        assert finding.cause_text == "this Function has no backward"
+        found[op] = finding.severity
+    assert found == {alone: "error", mapped: "info"}
