@@ -94,10 +94,6 @@ def pytest_collection_finish() -> None:
 OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
 
 
-#: What servers load that are started now: at first everything that any command needs.
-_loads: list[_server.Load] = ["tracing"]
-
-
 @pytest.fixture(scope="session", autouse=True)
 def ending_the_server() -> Iterator[Callable[[], None]]:
     """One server for all commands, with everything loaded that any of them needs; it ends with this
@@ -111,24 +107,16 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
         private: bool = False,
         many: bool = False,
     ) -> None:
+<<<<<<< HEAD
         start(_loads[-1], sources, private=private, many=many)
+=======
+        start("tracing", sources, private=private)
+>>>>>>> w-tests
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)
         patch.setattr(_server, "stop", lambda: None)
         yield stop
-
-
-@pytest.fixture(scope="module")
-def servers_without_tracing(ending_the_server: Callable[[], None]) -> Iterator[None]:
-    """For modules that end the server again and again, and trace nothing: the next ones load what
-    takes a third less time, as they do for a command that selects no rule that traces."""
-    before = _server._pid()
-    _loads.append("rules")
-    yield
-    _loads.pop()
-    if _server._pid() != before:
-        ending_the_server()
 
 
 @dataclass
