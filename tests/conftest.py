@@ -90,8 +90,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(young, middle, 10 * old)
 
 
-#: Variables of whoever runs the tests that change what is printed.
-OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
+#: Variables of whoever runs the tests that change what is printed, or where.
+OF_THE_TERMINAL = (
+    *("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS"),
+    *("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
