@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "sweep", "overrides", "init")
-_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
+_WORKING = ("check", "list", "sweep", "overrides", "init")
+_WORKING_IN_GROUP = (
+    *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
+    *(("baseline", "write"), ("baseline", "prune")),
+)
 
 
 def main(args: Sequence[str] | None = None) -> int:
