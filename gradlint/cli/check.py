@@ -14,17 +14,28 @@ from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
+    BaselineFile,
+    ChangedSince,
     Color,
     Debug,
     Device,
+    Dtype,
+    Ignore,
     Imports,
     Inputs,
+    Jobs,
+    LastFailed,
+    Order,
     Output,
     Seed,
+    Select,
+    Shard,
     Texts,
+    Timeout,
     Untrusted,
     one_of,
     option,
+    targets_of,
 )
 from gradlint.model.report import Report
 from gradlint.rules.catalogue import rule_names
@@ -49,44 +60,13 @@ def check(
             help="Exit with 2 if a device is absent, instead of skipping its checks.",
         ),
     ] = None,
-    dtype: Annotated[
-        Texts,
-        option(
-            "--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."
-        ),
-    ] = None,
-    select: Annotated[
-        Texts,
-        option(
-            "--select",
-            metavar="CODES",
-            help="Rules to run: codes, prefixes or names. Default: all.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")
-    ] = None,
-    order: Annotated[
-        int | None,
-        option(
-            "--order",
-            metavar="1|2",
-            help="2 (default) checks second derivatives too.",
-        ),
-    ] = None,
+    dtype: Dtype = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    order: Order = None,
     seed: Seed = None,
-    timeout: Annotated[
-        float | None,
-        option(
-            "--timeout",
-            metavar="S",
-            help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
-    ] = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
     memory: Annotated[
         int | None,
         option("--memory", min=1, metavar="MIB", help="Memory that one operator may allocate."),
@@ -125,6 +105,27 @@ def check(
             "passes with code that never ran fails the run, too.",
         ),
     ] = None,
+    baseline: BaselineFile = None,
+    require_coverage: Annotated[
+        Texts,
+        option(
+            "--require-coverage",
+            metavar="PATH",
+            help="Fail if an operator under PATH is checked by nothing (repeatable).",
+        ),
+    ] = None,
+    changed_since: ChangedSince = None,
+    shard: Shard = None,
+    last_failed: LastFailed = False,
+    max_failures: Annotated[
+        int | None,
+        option(
+            "--max-failures", min=1, metavar="N", help="End after N operators that fail the run."
+        ),
+    ] = None,
+    first_failure: Annotated[
+        bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
+    ] = False,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
@@ -153,15 +154,10 @@ def check(
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="check",
-            hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
-        )
     from gradlint.cli import progress as _progress
+    from gradlint.gate.choice import Choice
+    from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolve_settings
-    from gradlint.running.run import execute
 
     if triton_interpret:
         _interpret_triton()
@@ -184,13 +180,23 @@ def check(
             "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
+            "baseline": baseline,
+            "require_coverage": require_coverage,
+            "max_failures": 1 if first_failure else max_failures,
             "debug": debug or None,
         },
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
-        run = execute(targets, settings, on_progress=on_progress)
+        run = gated(
+            targets,
+            settings,
+            on_progress=on_progress,
+            choice=Choice(shard or "", changed_since, last_failed),
+            warn=_console.print_warning,
+        )
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "sweep", "overrides", "init")
-_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
+_WORKING = ("check", "list", "sweep", "overrides", "init")
+_WORKING_IN_GROUP = (
+    *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
+    *(("baseline", "write"), ("baseline", "prune")),
+)
 
 #: Folders that are looked at before the server starts (heuristic: a few milliseconds).
 _MOST_FOLDERS = 100

@@ -13,9 +13,13 @@ import torch
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
-from gradlint.inputs._source import plain_function, resolve, syntax
+from gradlint.inputs._source import is_along_one_axis, plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
 from gradlint.targets.source_file import literal
+
+#: Weight of the evidence for a vector that is laid along one axis of another tensor, such as one
+#: value for each channel (heuristic: more than the rank of the other tensors counts for).
+ALONG_ONE_AXIS = 4.0
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
@@ -74,6 +78,8 @@ class Calls(Statements):
         axes = [value for value in numbers if isinstance(value, int)]
         if name == "permute" and len(axes) == len(node.args) > 1:
             owner.rank(len(axes), 6.0)
+        elif name in ("view", "reshape") and is_along_one_axis(node.args):
+            owner.rank(1, ALONG_ONE_AXIS)
         elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "squeeze", "stride"):
             for axis in axes:
                 extra = 0 if name == "unsqueeze" else 1

@@ -47,6 +47,7 @@ class Evidence:
         weights: kind → weight of the evidence for it.
         ranks: rank → weight, for a tensor.
         least_rank: smallest rank that the code can work with.
+        named_ranks: ranks for which the code has a case of its own: ``if x.dim() == 4``.
         values: values the code compares it with, or that a caller passes; likeliest first.
         differentiable: True when backward returns something at its position, False for a
             literal None, None when unknown.
@@ -82,6 +83,7 @@ class Evidence:
     weights: dict[str, float] = field(default_factory=dict)
     ranks: dict[int, float] = field(default_factory=dict)
     least_rank: int = 0
+    named_ranks: set[int] = field(default_factory=set)
     values: list[Any] = field(default_factory=list)
     classes: list[type] = field(default_factory=list)
     differentiable: bool | None = None

@@ -168,7 +168,8 @@ class Finding:
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
-    here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear.
+    here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
+    whether it is in the baseline of the run, and so does not fail it.
     """
 
     code: str
@@ -190,6 +191,7 @@ class Finding:
     reproduce: str = ""
     follows: str | None = None
     grounds: Grounds = field(default_factory=Grounds)
+    baselined: bool = False
 
 
 @dataclass
@@ -254,6 +256,23 @@ class InputPower:
 
 
 @dataclass
+class Accepted:
+    """A finding that was made, and that someone accepts.
+
+    Args:
+        code: of the finding.
+        under: the code, or the beginning of one, under which it is accepted.
+        reason: that is given; may be empty.
+        location: of the comment that accepts it; None where the op or its spec does.
+    """
+
+    code: str
+    under: str
+    reason: str
+    location: Location | None = None
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
@@ -261,7 +280,8 @@ class Check:
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
-    sharply each was judged; ``help`` what to do about an inconclusive check.
+    sharply each was judged; ``help`` what to do about an inconclusive check; ``accepted`` what it
+    found and someone accepts.
     """
 
     code: str
@@ -278,6 +298,7 @@ class Check:
     pairs_usual: int | None = None
     inputs: list[InputPower] = field(default_factory=list)
     help: str = ""
+    accepted: list[Accepted] = field(default_factory=list)
 
 
 @dataclass
@@ -361,13 +382,42 @@ class Confirmation:
 
 
 @dataclass
+class BaselineUse:
+    """What came of the baseline of a run.
+
+    Args:
+        path: of the file.
+        accepted: how many findings are in it.
+        gone: entries that no longer appear although their check ran, as in the file.
+    """
+
+    path: str
+    accepted: int = 0
+    gone: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Unchecked:
+    """An operator under ``--require-coverage`` that nothing checks.
+
+    Args:
+        name: as a target would name it; kind: as in ``gradlint.model.op.KINDS``.
+    """
+
+    name: str
+    kind: str
+    location: Location
+
+
+@dataclass
 class TargetReport:
     """All that is known about one target.
 
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
-    target passes.
+    target passes. ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
+    ``reached`` are the first lines that ran of each function of the user's that backward ran.
     """
 
     target: str
@@ -388,6 +438,8 @@ class TargetReport:
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
     confirmation: Confirmation | None = None
+    accepts: dict[str, str] = field(default_factory=dict)
+    reached: list[Location] = field(default_factory=list)
 
     @property
     def uncovered(self) -> bool:
@@ -417,6 +469,13 @@ class Report(Shown):
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
+        stopped: whether it ended early because as many targets had failed as ``--max-failures``
+            allows.
+        skipped: what was asked for and is not here, or holds no operator: what, and why.
+        left_out: operators that were not asked for: why, and which.
+        shard: which part of the operators this run is about, as in "1/4"; "" for all.
+        baseline: what came of the baseline; None without one.
+        unchecked: operators that had to be checked and were not: they fail the run.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -427,6 +486,11 @@ class Report(Shown):
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    shard: str = ""
+    baseline: BaselineUse | None = None
+    unchecked: list[Unchecked] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Finding]:
@@ -443,18 +507,18 @@ class Report(Shown):
         """0 clean, 1 findings that fail, 5 nothing checked, 130 interrupted."""
         if self.interrupted:
             return 130
-        if any(failing(finding, self.fail_on) for finding in self.findings):
+        if self.unchecked or any(self.fails(target) for target in self.targets):
             return 1
-        if any(self._fails(target) for target in self.targets):
-            return 1
-        if not any(target.judged for target in self.targets):
-            return 5
-        return 0
+        if self.targets or not self.left_out:
+            return 0 if any(target.judged for target in self.targets) else 5
+        return 0  # there are operators, and nobody asked for one of them
 
-    def _fails(self, target: TargetReport) -> bool:
-        """Whether ``target`` fails the run, whatever its findings are."""
-        if target.verdict == "error":
+    def fails(self, target: TargetReport) -> bool:
+        """Whether ``target`` fails the run."""
+        if any(failing(finding, self.fail_on) for finding in target.findings):
             return True
+        if target.verdict == "error":
+            return not any(finding.baselined for finding in target.findings)
         unsure = target.verdict == "inconclusive" and self.fail_on in FAIL_INCONCLUSIVE
         return unsure or (target.uncovered and self.fail_on == "uncovered")
 
@@ -512,6 +576,11 @@ class Report(Shown):
             "summary": jsonable(self.summary()),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
+            "stopped": self.stopped,
+            "left_out": jsonable(self.left_out),
+            "shard": self.shard,
+            "baseline": jsonable(self.baseline),
+            "unchecked": jsonable(self.unchecked),
             "targets": map(_entry, self.targets),
         }
 
@@ -540,7 +609,10 @@ def _times(code: str, count: int) -> str:
 
 
 def failing(finding: Finding, fail_on: FailOn) -> bool:
-    """Whether ``finding`` is at or above the failing severity ``fail_on``."""
+    """Whether ``finding`` is at or above the failing severity ``fail_on``, and not in the baseline
+    of the run."""
+    if finding.baselined:
+        return False
     floor = fail_on if fail_on in SEVERITIES else "warning"
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)
 

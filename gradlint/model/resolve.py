@@ -93,6 +93,8 @@ def resolve_settings(
     path, text, table = _pyproject(Path(cwd or os.getcwd()))
     for key, value in table.items():
         give(key, value, partial(_toml_place, path, text, key))
+    for name in set(_FILES) & set(values):
+        values[name] = _seen_from(os.path.dirname(path), name, values[name])
     promised = {"promised_dtypes": values["dtypes"]} if "dtypes" in values else {}
     for key, value in sorted((os.environ if environ is None else environ).items()):
         if key.startswith(PREFIX):
@@ -108,6 +110,16 @@ def resolve_settings(
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
     return Settings(**values, **promised)
+
+
+def _seen_from(folder: str, name: str, value: Any) -> Any:
+    """The paths that a file in ``folder`` gives the setting ``name``, as seen from the working
+    directory. A target such as ``pkg.mod:Name`` is no path, and stays."""
+    if isinstance(value, tuple):
+        return tuple(_seen_from(folder, name, item) for item in value)
+    moved = os.path.join(folder, value)
+    file = os.path.join(folder, value.partition(":")[0])
+    return moved if name != "paths" or os.path.exists(file) else value
 
 
 def _unknown_variable(key: str, name: str) -> str:
@@ -164,6 +176,11 @@ def _code(word: str, info: ValidationInfo) -> str:
 Whole = Annotated[int, Field(ge=1, le=_MOST)]
 Flag = Annotated[bool, BeforeValidator(lambda value: False if value == "" else value)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+#: A comma may be part of a path.
+Paths = Annotated[
+    tuple[Annotated[str, Field(pattern=r"\S")], ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+]
 Codes = Annotated[
     tuple[Annotated[str, AfterValidator(_code)], ...],
     BeforeValidator(_split),
@@ -213,7 +230,14 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "sanitizer": (Sanitizer, ""),
     "untrusted": _FLAG,
     "debug": _FLAG,
+    "paths": (Paths, "a list of texts"),
+    "baseline": (Annotated[str, Field(pattern=r"\S")], "a text"),
+    "require_coverage": (Paths, "a list of texts"),
+    "max_failures": _COUNT,
 }
+
+#: Settings that name files: in pyproject.toml they are seen from its folder.
+_FILES = ("paths", "baseline", "require_coverage")
 
 
 def _converted(

@@ -37,12 +37,14 @@ def headline(finding: Finding, target: str, ascii: bool = False) -> list[tuple[s
     parts = [(place, "bold"), ("  ", ""), (finding.code, style)]
     if finding.severity != "error":
         parts += [(" ", ""), (finding.severity, style)]
+    if finding.baselined:
+        parts.append((f" ({wording.IN_BASELINE})", "dim"))
     return [*parts, ("  ", ""), (finding.message, "")]
 
 
 def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
     """Add ``finding``. Unless the page is verbose, an info gets its headline and help only, and a
-    consequence one line."""
+    consequence, or what is in the baseline, one line."""
     if finding.follows is not None and not page.verbose:
         _consequence(page, finding)
         return
@@ -50,6 +52,8 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
     for part, style in headline(finding, target.target):
         text.append(part if part.isspace() else page.clean(part), style)
     page.paragraph(text, hanging=4)
+    if finding.baselined and not page.verbose:
+        return
     brief = finding.severity == "info" and not page.verbose
     if not brief:
         _source(page, finding)

@@ -22,12 +22,17 @@ def add_summary(page: Page, report: Report) -> None:
     page.paragraph(_verdict(report))
     _lenient(page, report)
     _strict(page, report)
+    _baseline(page, report)
+    _unchecked(page, report)
     _inconclusive(page, report)
     unwatched = wording.unwatched(report.targets)
     if unwatched:
         page.paragraph(unwatched, hanging=2)
+    _left_out(page, report)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
+    if report.shard:
+        tail.append(f"shard {report.shard}")
     if report.duration_s:
         tail.append(wording.seconds(report.duration_s))
     page.paragraph(", ".join(tail))
@@ -36,7 +41,7 @@ def add_summary(page: Page, report: Report) -> None:
 def _verdict(report: Report) -> str:
     counts = report.summary()
     if not report.targets:
-        return wording.NOTHING_CHECKED
+        return wording.NOTHING_TO_CHECK if report.left_out else wording.NOTHING_CHECKED
     text = wording.operators(counts)
     passed = [
         (target, check)
@@ -91,7 +96,7 @@ def _lenient(page: Page, report: Report) -> None:
         for target in report.targets
         for finding in target.findings
         # A target that could not be judged fails the run whatever its finding's severity.
-        if not failing(finding, report.fail_on)
+        if not (failing(finding, report.fail_on) or finding.baselined)
         and (target.verdict != "error" or finding.severity == "info")
     )
     if counts:
@@ -120,6 +125,61 @@ def _strict(page: Page, report: Report) -> None:
     if words:
         do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
         page.paragraph(f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on}).")
+
+
+def _baseline(page: Page, report: Report) -> None:
+    """What the baseline accepts, and what of it is gone."""
+    use = report.baseline
+    if use is None:
+        return
+    if use.accepted:
+        verb = "is" if use.accepted == 1 else "are"
+        do = "does" if use.accepted == 1 else "do"
+        page.paragraph(
+            f"{wording.plural(use.accepted, 'finding')} {verb} {wording.IN_BASELINE} ({use.path}) "
+            f"and {do} not fail the run."
+        )
+    if use.gone:
+        count = wording.plural(len(use.gone), "entry", "entries")
+        verb = "appears" if len(use.gone) == 1 else "appear"
+        page.paragraph(
+            f"{count} of the baseline no longer {verb}; `gradlint baseline prune` removes "
+            f"{'it' if len(use.gone) == 1 else 'them'}:"
+        )
+        _listed(page, [wording.baseline_entry(entry) for entry in use.gone])
+
+
+def _left_out(page: Page, report: Report) -> None:
+    """What was not asked for; and that the run ended early."""
+    if report.stopped:
+        page.paragraph(wording.STOPPED)
+    for why, names in report.left_out.items():
+        more = f": {_some(names)}" if page.verbose else ""
+        page.paragraph(
+            f"Left out, {why}: {wording.plural(len(names), 'operator')}{more}.", hanging=2
+        )
+
+
+def _unchecked(page: Page, report: Report) -> None:
+    """The operators that had to be checked and were not."""
+    if not report.unchecked:
+        return
+    count = len(report.unchecked)
+    page.paragraph(
+        f"{wording.plural(count, 'operator')} under --require-coverage "
+        f"{'is' if count == 1 else 'are'} checked by nothing, which fails the run:"
+    )
+    for item in report.unchecked:
+        page.line(f"  {item.location}  {item.name} ({item.kind})")
+
+
+def _listed(page: Page, lines: list[str]) -> None:
+    """``lines``, without ``-v`` the first of them."""
+    limit = len(lines) if page.verbose else NAMES
+    for line in lines[:limit]:
+        page.paragraph(line, indent=2, hanging=2)
+    if len(lines) > limit:
+        page.paragraph(f"and {len(lines) - limit} more (-v shows them)", indent=2)
 
 
 def _inconclusive(page: Page, report: Report) -> None:

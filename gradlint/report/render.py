@@ -124,7 +124,9 @@ def concise_steps(page: Page, report: Report) -> Iterator[None]:
     for target in report.targets:
         for finding in target.findings:
             place = str(finding.location) if finding.location else target.target
-            level = "" if finding.severity == "error" else f" ({finding.severity})"
+            words = [str(finding.severity)] if finding.severity != "error" else []
+            words += [wording.IN_BASELINE] if finding.baselined else []
+            level = f" ({', '.join(words)})" if words else ""
             _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
             yield
         unsure = {"inconclusive"}
@@ -136,9 +138,9 @@ def concise_steps(page: Page, report: Report) -> Iterator[None]:
             if check.verdict in unsure:
                 note = f": {check.note}" if check.note else ""
                 step = f"; next: {check.help}" if check.help else ""
-                words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
+                said = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
                 place = str(target.location) if target.location else target.target
-                _add_line(page, place, check.code, "inconclusive", words)
+                _add_line(page, place, check.code, "inconclusive", said)
                 yield
 
 

@@ -61,6 +61,38 @@ def json_schema() -> dict[str, Any]:
         "summary": {"type": "object", "properties": summary, "required": list(summary)},
         "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
         "interrupted": {"type": "boolean"},
+        "stopped": {"type": "boolean"},
+        "left_out": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+        "shard": {"type": "string", "pattern": "^([1-9][0-9]*/[1-9][0-9]*)?$"},
+        "baseline": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "accepted": _COUNT,
+                        "gone": {"type": "array", "items": {"type": "object"}},
+                    },
+                    "required": ["path", "accepted", "gone"],
+                },
+            ]
+        },
+        "unchecked": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "location": {"$ref": "#/$defs/Location"},
+                },
+                "required": ["name", "kind", "location"],
+            },
+        },
         "targets": targets,
     }
     return {

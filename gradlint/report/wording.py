@@ -67,7 +67,12 @@ SMALLEST_PERCENT = 0.1
 ARGUMENTS = 12
 
 NOTHING_CHECKED = "Nothing was checked."
+NOTHING_TO_CHECK = "There was nothing to check."
+STOPPED = "Ended early, by --max-failures: further operators may fail, too."
 INTERRUPTED = "Interrupted: this is what was known at that point."
+
+#: Said of a finding that does not fail the run because its baseline holds it.
+IN_BASELINE = "in the baseline"
 
 #: Said of every inconclusive check.
 NOT_PASSED = "not counted as passed"
@@ -392,6 +397,15 @@ def not_tried(target: TargetReport, limit: int | None = None) -> str:
     if limit is not None and len(items) > limit:
         words += f" and {len(items) - limit} more (-v shows them)"
     return words
+
+
+def baseline_entry(entry: Mapping[str, Any]) -> str:
+    """``ops.py:Op  GL401 wrong_gradient for `x` (float64, cpu)``: an entry of a baseline."""
+    text = f"{entry['op']}  {entry['code']} {entry.get('name', '')}".rstrip()
+    text += f" for `{entry['input']}`" if entry.get("input") else ""
+    text += f" in output `{entry['output']}`" if entry.get("output") else ""
+    place = ", ".join(entry[key] for key in ("dtype", "device") if entry.get(key))
+    return text + (f" ({place})" if place else "")
 
 
 def uncovered(count: int) -> str:
