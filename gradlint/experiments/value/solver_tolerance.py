@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
@@ -27,7 +26,7 @@ from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import Tightened, TooLong
+from gradlint.trace.tightened import Tightened, TooLong, run_counted
 
 #: Factors by which tolerances are tightened, the first that lets the op end. A million makes an
 #: error that was material vanish; a tolerance below rounding is never met, so less is tried too.
@@ -59,9 +58,6 @@ MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
 #: Relative change of a gradient below which more iterations make no difference, and from which on
 #: they do (heuristic: converged iterates differ by roundings, others visibly).
 SAME_GRADIENT, OTHER_GRADIENT = 1e-6, 1e-4
-
-#: Times as many calls that show more iterations, and no branch (heuristic).
-MORE_CALLS = 1.5
 
 #: Relative change of an output below which forward has converged (heuristic: roundings of a long
 #: computation in float64).
@@ -106,7 +102,7 @@ def find_solver(subject: Subject) -> Solver | None:
     """How the op of ``subject`` is tightened; None where its number of calls does not depend on
     tolerances, or it does not end with tighter ones."""
     try:
-        usual, before, usual_s = _run(subject.problem, Tightened())
+        usual, before, usual_s = run_counted(subject.problem, Tightened())
     except OpRaised:
         return None
     longer = min(LONGER, MOST_SECONDS / max(usual_s, 1e-6))
@@ -114,7 +110,7 @@ def find_solver(subject: Subject) -> Solver | None:
     for factor in FACTORS:
         for left in (True, False):
             try:
-                calls, after, call_s = _run(
+                calls, after, call_s = run_counted(
                     subject.problem, Tightened(factor, left=left, most=most)
                 )
             except OpRaised as raised:
@@ -133,9 +129,9 @@ def find_early_end(subject: Subject, values: Sequence[torch.Tensor]) -> Solver |
     counted, there = Tightened(), Tightened()
     tried = Tightened(FACTORS[0])
     try:
-        _, before, call_s = _run(subject.problem, counted)
-        _run(subject.problem, there, values)
-        _, after, _ = _run(subject.problem, tried)
+        _, before, call_s = run_counted(subject.problem, counted)
+        run_counted(subject.problem, there, values)
+        _, after, _ = run_counted(subject.problem, tried)
     except OpRaised:
         return None
     change = _change(before, after)
@@ -231,28 +227,6 @@ def tolerance_cause(subject: Subject) -> Cause:
         "the gradient cannot be seen",
         "to see smaller errors, check the op with a tighter tolerance of forward",
     )
-
-
-def iterates_longer(problem: Problem, values: Sequence[torch.Tensor]) -> bool:
-    """Whether forward makes many more calls at ``values`` than at those of ``problem``, as a loop
-    does that ends when it converges, and does not converge there."""
-    try:
-        usual, _, _ = _run(problem, Tightened())
-        calls, _, _ = _run(problem, Tightened(), values)
-    except OpRaised:
-        return False
-    return calls > MORE_CALLS * usual
-
-
-def _run(
-    problem: Problem, mode: Tightened, values: Sequence[torch.Tensor] | None = None
-) -> tuple[int, list[Output], float]:
-    watched = problem.through(lambda invoke: invoke)
-    watched.put(dict(enumerate(problem.values() if values is None else values)))
-    watched.surroundings, watched.patience = (lambda: mode), None
-    started = had_seconds()
-    outputs = watched.forward()
-    return mode.calls, outputs, had_seconds() - started
 
 
 def _change(before: Sequence[Output], after: Sequence[Output]) -> float | None:
