@@ -90,12 +90,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(young, middle, 10 * old)
 
 
-#: Variables of whoever runs the tests that change what is printed.
-OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
-
-
-#: What servers load that are started now: at first everything that any command needs.
-_loads: list[_server.Load] = ["tracing"]
+#: Variables of whoever runs the tests that change what is printed, or where.
+OF_THE_TERMINAL = (
+    *("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS"),
+    *("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -111,24 +110,12 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
         private: bool = False,
         many: bool = False,
     ) -> None:
-        start(_loads[-1], sources, private=private, many=many)
+        start("tracing", sources, private=private, many=many)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)
         patch.setattr(_server, "stop", lambda: None)
         yield stop
-
-
-@pytest.fixture(scope="module")
-def servers_without_tracing(ending_the_server: Callable[[], None]) -> Iterator[None]:
-    """For modules that end the server again and again, and trace nothing: the next ones load what
-    takes a third less time, as they do for a command that selects no rule that traces."""
-    before = _server._pid()
-    _loads.append("rules")
-    yield
-    _loads.pop()
-    if _server._pid() != before:
-        ending_the_server()
 
 
 @dataclass

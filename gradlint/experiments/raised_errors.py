@@ -255,9 +255,14 @@ def _own_names(subject: Subject) -> set[str]:
 
 
 def _reads_context(subject: Subject, error: BaseException) -> bool:
-    """Whether the line that raised names the context or what was saved."""
+    """Whether the line that raised names the context or what was saved, and no argument that is
+    kept there under its own name."""
     frames = user_frames(error, defining_file(subject))
-    return not frames or re.search(r"saved|ctx", frames[-1].line or "") is not None
+    line = (frames[-1].line or "") if frames else "ctx"
+    kept = set(re.findall(r"\bctx\.(\w+)", line))
+    if kept and subject.op.signature is not None and kept <= set(subject.op.signature.parameters):
+        return False
+    return re.search(r"saved|ctx", line) is not None
 
 
 def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtype: str) -> Finding:

@@ -96,7 +96,7 @@ def _below(path: str, folder: str) -> str:
     """``path`` as seen from ``folder``, with slashes; empty if it lies outside."""
     try:
         seen = os.path.relpath(path, folder)
-    except ValueError:  # another drive
+    except (ValueError, FileNotFoundError):  # another drive; the folder is gone
         return ""
     seen = seen.replace(os.sep, "/")
     return "" if seen == ".." or seen.startswith("../") else seen

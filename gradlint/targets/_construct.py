@@ -298,8 +298,10 @@ def _kept(kept: Kept, size: int, otherwise: Any) -> Any:
     if kept.element is None:
         made = _of_class(kept.kind, size)
     else:
-        parts = [_of_class(kept.element, size) for _ in range(2)]
-        made = NotImplemented if NotImplemented in parts else kept.kind(parts)
+        parts = [_of_class(kept.element, size) for _ in range(2 * max(kept.width, 1))]
+        failed = any(part is NotImplemented for part in parts)
+        grouped = [tuple(parts[: kept.width]), tuple(parts[kept.width :])] if kept.width else parts
+        made = NotImplemented if failed else kept.kind(grouped)
     return otherwise if made is NotImplemented else made
 
 

@@ -1,7 +1,8 @@
 """Which arguments of a constructor are modules, or containers of them, by what the source does.
 
 ``assert isinstance(blocks, nn.ModuleList)``, the same of every element, ``inner.parameters()`` and
-a call of ``self.inner`` in forward say of an argument without annotation what it must be.
+a call of ``self.inner`` in forward say of an argument without annotation what it must be. So does
+``Block(f, g) for f, g in blocks``: pairs of modules, where ``Block`` is one.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ class Kept:
     Args:
         kind: a class whose instance is asked for; ``nn.Module`` where any module will do.
         element: the class of which a container's elements must be instances, or None.
+        width: of a container of tuples, the number of their elements; 0 where there are no tuples.
     """
 
     kind: type
     element: type | None = None
+    width: int = 0
 
 
 def kept_modules(cls: type, names: Sequence[str]) -> dict[str, Kept]:
@@ -55,6 +58,8 @@ def kept_modules(cls: type, names: Sequence[str]) -> dict[str, Kept]:
         inner = [item for item in _demanded(cls, tree, elements) if item is not None]
         if kinds or inner:
             kept[name] = Kept(kinds[0] if kinds else list, inner[0] if inner else None)
+        elif width := next(_widths(cls, init, name), 0):
+            kept[name] = Kept(list, torch.nn.Module, width)
         elif _is_module(tree, holders):
             kept[name] = Kept(torch.nn.Module)
     return kept
@@ -72,6 +77,29 @@ def _elements_of(tree: ast.ClassDef, holder: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and dotted(node.iter) == holder:
             yield dotted(node.target)
+
+
+def _widths(cls: type, init: ast.FunctionDef, name: str) -> Iterator[int]:
+    """Lengths of the tuples in the argument, where a loop over it hands their elements to a class
+    of modules."""
+    for node in ast.walk(init):
+        loops = node.generators if isinstance(node, (ast.ListComp, ast.GeneratorExp)) else [node]
+        for loop in loops:
+            if not isinstance(loop, (ast.For, ast.comprehension)) or dotted(loop.iter) != name:
+                continue
+            parts = loop.target.elts if isinstance(loop.target, ast.Tuple) else []
+            names = {dotted(part) for part in parts}
+            if names and any(_takes_all(cls, call, names) for call in ast.walk(node)):
+                yield len(parts)
+
+
+def _takes_all(cls: type, call: ast.AST, names: set[str]) -> bool:
+    """Whether ``call`` makes a module of all of ``names``."""
+    if not isinstance(call, ast.Call):
+        return False
+    given = {dotted(item) for item in (*call.args, *(keyword.value for keyword in call.keywords))}
+    made = _resolved(cls, call.func) if names <= given else None
+    return made is not None and issubclass(made, torch.nn.Module)
 
 
 def _demanded(cls: type, tree: ast.ClassDef, holders: set[str]) -> Iterator[type | None]:

@@ -23,10 +23,7 @@ from gradlint.running.run import Run, execute
 
 HERE = Path(__file__).parent
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="the attacks use /proc"),
-    pytest.mark.usefixtures("servers_without_tracing"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks use /proc")
 
 SETTINGS = Settings(select=("GL0", "GL401"), seed=1, timeout=30.0, jobs=2)
 

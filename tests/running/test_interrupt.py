@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 #: Seconds after which waiting is given up: far more than is ever needed.
 PATIENCE = 60.0
 
-#: The rules that trace are left out: nothing is said of them, and what they need loads slowly.
+#: Without the rules that trace: nothing is said of them, and what they need takes long to load.
 NO_TRACING = ("--ignore", "GL9")
 
 OP = """

@@ -26,10 +26,7 @@ from gradlint.running.call import call_in_worker
 from gradlint.running.job import CallWork
 from gradlint.running.run import execute
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="keepers need Linux"),
-    pytest.mark.usefixtures("servers_without_tracing"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="keepers need Linux")
 
 HERE = Path(__file__).parent
 

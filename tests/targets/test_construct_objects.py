@@ -246,3 +246,25 @@ def test_the_elements_are_of_the_class_asked_for() -> None:
     _, values = construct(Stack)
     assert [type(part) for part in values["parts"]] == [Block, Block]
     assert values["parts"][0] is not values["parts"][1]
+
+
+class Chained(nn.Module):
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(first_block=f, second_block=g) for f, g in blocks])
+
+
+class PairsOfSizes(nn.Module):
+    """Near it: pairs that become the sizes of a layer, one after the other."""
+
+    def __init__(self, blocks):
+        super().__init__()
+        self.total = sum(height * width for height, width in blocks)
+
+
+def test_pairs_of_modules() -> None:
+    module, values = construct(Chained)
+    assert [[type(part) for part in pair] for pair in values["blocks"]] == [[nn.Linear] * 2] * 2
+    assert len(module.blocks) == 2
+    with pytest.raises(LoadError):
+        construct(PairsOfSizes)

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from gradlint.checking.examine import examine
+from gradlint.inputs._infer import infer
 from gradlint.model.events import Confirmable, Found, TorchVerdictMade
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -87,3 +88,11 @@ def test_it_is_judged(factor: float, expected: list[str]) -> None:
     assert {verdict.verdict for verdict in asked} <= {"skipped"}
     told = [event for event in events if isinstance(event, Confirmable)]
     assert [event.reason for event in told] == ["its backward leaves gradients in `.grad`"]
+
+
+def test_inputs_are_inferred_in_float64() -> None:
+    """An attempt gives the module's weights that dtype in backward, too."""
+    (first, *_) = infer(from_object(Layer()), seed=1)
+    assert first.args[0].dtype == torch.float64
+    assert first.args[0].shape[-1] == 3
+    assert not any("refused float64" in note for note in first.notes)

@@ -367,3 +367,28 @@ def test_a_function_for_transforms_may_have_no_backward(probed: Callable[..., Ou
         assert finding.cause_text == "this Function has no backward"
         found[op] = finding.severity
     assert found == {alone: "error", mapped: "info"}
+
+
+@pytest.mark.parametrize(("held", "expected"), [("parts", "warning"), ("own", "error")])
+def test_what_is_unpacked_may_be_an_argument(
+    load_module: Callable[..., ModuleType], subject: Callable[..., Any], held: str, expected: str
+) -> None:
+    """An argument that was guessed, and is kept on ctx under its own name."""
+    module = load_module(
+        "import torch\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, parts):\n"
+        f"        ctx.{held} = parts\n"
+        "        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        f"        first, second = ctx.{held}.pop()\n"
+        "        return g * first, None\n"
+    )
+    bound = subject(module.Op, torch.ones(3), [torch.ones(3)])
+    bound.sample = replace(bound.sample, origin="inferred")
+    assert GL004 is not None
+    assert GL004.probe is not None
+    (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
+    assert finding.severity == expected
