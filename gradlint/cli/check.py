@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -33,11 +32,10 @@ from gradlint.cli.options import (
     Texts,
     Timeout,
     Untrusted,
-    one_of,
     option,
     targets_of,
 )
-from gradlint.model.report import Report
+from gradlint.cli.outputs import Outputs
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
@@ -126,8 +124,18 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    show_settings: Annotated[
+        bool,
+        option("--show-settings", help="Show every setting and where it comes from; run nothing."),
+    ] = False,
     output_format: Annotated[
-        str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
+        str,
+        option(
+            "--output-format",
+            metavar="FORMAT",
+            help="full (default), concise, json, jsonl, junit, sarif, github, gitlab, markdown or "
+            "html.",
+        ),
     ] = "full",
     output: Output = None,
     report: Annotated[
@@ -157,12 +165,15 @@ def check(
     from gradlint.cli import progress as _progress
     from gradlint.gate.choice import Choice
     from gradlint.gate.gated import gated
-    from gradlint.model.resolve import resolve_settings
+    from gradlint.model.resolve import resolved_settings
+    from gradlint.report.settings import settings_text
 
     if triton_interpret:
         _interpret_triton()
-    outputs = _outputs(output_format, output, report or [], quiet=quiet)
-    settings = resolve_settings(
+    outputs = Outputs.asked_for(
+        output_format, output, report or [], color=color, verbose=verbose, quiet=quiet
+    )
+    settings, origins = resolved_settings(
         {
             "inputs": inputs,
             "device": device,
@@ -188,6 +199,9 @@ def check(
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    if show_settings:
+        _console.write(settings_text(settings, origins))
+        return 0
     targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
         run = gated(
@@ -198,8 +212,8 @@ def check(
             warn=_console.print_warning,
         )
     if run.empty:
-        outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
-    unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)
+        outputs = outputs.without_people()
+    unwritten = outputs.write(run.report)
     _tell(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
@@ -216,57 +230,6 @@ def _interpret_triton() -> None:
             hint="run `pip install triton`; `gradlint env` says whether it works",
         )
     os.environ["TRITON_INTERPRET"] = "1"
-
-
-def _outputs(
-    format: str, path: str | None, extra: list[str], *, quiet: bool
-) -> list[tuple[str, str]]:
-    """Formats and paths to write, checked before anything runs."""
-    from gradlint.report.render import FORMATS
-
-    wanted = [("concise" if quiet and format == "full" else format, path or "-", "--output-format")]
-    for text in extra:
-        name, mark, file = text.partition("=")
-        if not mark or not file:
-            raise GradlintError(
-                f"expected FORMAT=PATH, got {text!r}",
-                place="--report",
-                hint="for example --report json=gradlint.json",
-            )
-        wanted.append((name, file, "--report"))
-    for name, file, flag in wanted:
-        one_of(name, FORMATS, flag)
-        _console.check_writable(file, _path_option(flag))
-    _console.check_distinct((_path_option(flag), file) for _, file, flag in wanted)
-    return [(name, file) for name, file, _ in wanted]
-
-
-def _path_option(flag: str) -> str:
-    """The option that names the file whose format ``flag`` names."""
-    return "-o" if flag == "--output-format" else flag
-
-
-def _write_all(
-    report: Report, outputs: list[tuple[str, str]], *, color: str, verbose: int, quiet: bool
-) -> list[GradlintError]:
-    """Write every report; what went wrong with those that could not be written."""
-    return _console.failures(
-        partial(_write, report, format, path, color=color, verbose=verbose, quiet=quiet)
-        for format, path in outputs
-    )
-
-
-def _write(
-    report: Report, format: str, path: str, *, color: str, verbose: int, quiet: bool
-) -> None:
-    from gradlint.report.render import render_parts
-
-    if path != "-":
-        _console.write_file(path, render_parts(report, format, width=100, verbose=verbose))
-    elif not (quiet and report.ok):
-        options = _console.stream_options(sys.stdout, color)
-        parts = render_parts(report, format, verbose=verbose, **options)
-        _console.write_parts(parts, colored=options["color"])
 
 
 def _tell(run: Run, *, debug: bool) -> None:

@@ -14,7 +14,7 @@ from gradlint.running.run import Run
 from gradlint.spec.load import load as load_spec
 from gradlint.targets.inventory import NATIVE, Defined, defined_under
 from gradlint.targets.resolve import is_spec_path
-from gradlint.targets.source_file import read_source
+from gradlint.targets.source_file import read_shown_source
 
 _OPS = "torch.ops."
 
@@ -96,7 +96,7 @@ class _Lines:
 
 
 def _around(item: Defined) -> list[int]:
-    source = read_source(os.path.abspath(item.location.file))
+    source = read_shown_source(item.location.file)
     if source is None or source.tree is None:
         return []
     return [

@@ -37,6 +37,10 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
     },
 }
 
+#: Weight of the evidence for an integer where numbers are counted up to it (heuristic: as much as
+#: an exact comparison with one).
+_COUNTED = 1.5
+
 
 class Calls(Statements):
     """Reads calls, and follows those into the user's own code."""
@@ -142,6 +146,8 @@ class Calls(Statements):
             found.say(kind, weight)
         if key == 0:
             found.domain = domain_needed(name) or found.domain
+        if name == "arange":
+            found.say("int", _COUNTED)
         if name == "sparse_coo_tensor":
             self._of_sparse(found, call, key)
 

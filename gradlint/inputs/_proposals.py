@@ -31,6 +31,10 @@ from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields, holds_tensors
 
+#: Values of an integer up to which forward takes elements (heuristic: halves of four differ from
+#: its even and odd elements, those of two do not).
+WIDTHS = (4, 2, 3, 1)
+
 #: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
@@ -337,7 +341,9 @@ def _varargs(item: Evidence) -> list[Proposal]:
 
 
 def _ints(item: Evidence) -> list[Any]:
-    return _merged(item, int, _names.ints(item.name))
+    # `rotary_dim` may be how many channels are rotated.
+    widths = WIDTHS if item.sliced and _names.is_axis(item.name) else _names.ints(item.name)
+    return _merged(item, int, widths)
 
 
 def _floats(item: Evidence) -> list[Any]:

@@ -75,6 +75,7 @@ class Reader(Calls):
                     found = self.parameter(bound)
                     if found is not None:
                         found.say("int", 2.5)
+                        found.sliced = True
             else:
                 found = self.parameter(item)
                 held = self.root(item) if found is None else None

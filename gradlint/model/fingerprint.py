@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
-from gradlint.model.report import Argument, Check, Finding, SampleReport, TargetReport
+from gradlint.model.report import Argument, Check, SampleReport, TargetReport
 
 #: Version of what a fingerprint is made of; part of every fingerprint.
 FINGERPRINT_VERSION = 1
@@ -64,10 +64,13 @@ def identities(target: TargetReport, folder: str = ".") -> list[Identity]:
         folder: what paths are relative to in the identities.
     """
     op = op_identity(target, folder)
+    first = {(check.code, check.sample): check for check in reversed(target.checks)}
     seen: Counter[Identity] = Counter()
     found = []
     for finding in target.findings:
-        dtype, device = _dtype_and_device(target, finding)
+        made_by = first.get((finding.code, finding.sample))
+        check = made_by or Check(finding.code, "fail", finding.sample)
+        dtype, device = dtype_and_device(target, check)
         plain = Identity(op, finding.code, dtype, device, finding.input or "", finding.output or "")
         found.append(replace(plain, copy=seen[plain]))
         seen[plain] += 1
@@ -93,16 +96,10 @@ def _below(path: str, folder: str) -> str:
     """``path`` as seen from ``folder``, with slashes; empty if it lies outside."""
     try:
         seen = os.path.relpath(path, folder)
-    except ValueError:  # another drive
+    except (ValueError, FileNotFoundError):  # another drive; the folder is gone
         return ""
     seen = seen.replace(os.sep, "/")
     return "" if seen == ".." or seen.startswith("../") else seen
-
-
-def _dtype_and_device(target: TargetReport, finding: Finding) -> tuple[str, str]:
-    """Those of the check that made ``finding``."""
-    own = (c for c in target.checks if (c.code, c.sample) == (finding.code, finding.sample))
-    return dtype_and_device(target, next(own, Check(finding.code, "fail", finding.sample)))
 
 
 def dtype_and_device(target: TargetReport, check: Check) -> tuple[str, str]:

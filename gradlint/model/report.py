@@ -96,8 +96,8 @@ Where = Literal[
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
 #: gradients in the tangent space of a group, an input that the documentation calls a constant,
-#: documentation that speaks of a natural gradient, or an orthonormal basis of which only what it
-#: spans has the gradient that is returned.
+#: documentation that speaks of a natural gradient or of relevance, or an orthonormal basis of which
+#: only what it spans has the gradient that is returned.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -120,6 +120,7 @@ Explanation = Literal[
     "tangent",
     "constant",
     "geometry",
+    "attribution",
     "subspace",
 ]
 
@@ -163,8 +164,9 @@ class Finding:
 
     ``evidence`` holds numbers and short texts. Keys that renderers treat specially:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
-    shown as a table), ``original`` (the text of an exception, kept as it was),
-    ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
+    shown as a table), ``error_map`` (``shape``, flat ``positions`` and ``errors`` of all elements
+    that were measured, drawn by ``html``), ``original`` (the text of an exception, kept as it
+    was), ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
@@ -416,7 +418,9 @@ class TargetReport:
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
-    target passes. ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
+    target passes. ``position`` is its place among all operators of the run, those of other shards
+    counted: that of what was named, then that within a module which had to be imported.
+    ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
     ``reached`` are the first lines that ran of each function of the user's that backward ran.
     """
 
@@ -438,6 +442,7 @@ class TargetReport:
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
     confirmation: Confirmation | None = None
+    position: list[int] = field(default_factory=list)
     accepts: dict[str, str] = field(default_factory=dict)
     reached: list[Location] = field(default_factory=list)
 
@@ -456,6 +461,20 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
+@dataclass(frozen=True)
+class RunError:
+    """Why a run could not do all that was asked of it.
+
+    Args:
+        kind: "usage" for a mistake of the user's (exit code 2), "internal" for one of gradlint's
+            own (exit code 3).
+        text: what is said of it.
+    """
+
+    kind: Literal["usage", "internal"]
+    text: str
+
+
 #: The verdicts of a target, in the order in which they are counted.
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
 
@@ -469,6 +488,8 @@ class Report(Shown):
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
+        settings: those of the run, by name: what tells whether two reports are of one run.
+        errors: what kept the run from doing all that was asked of it.
         stopped: whether it ended early because as many targets had failed as ``--max-failures``
             allows.
         skipped: what was asked for and is not here, or holds no operator: what, and why.
@@ -486,6 +507,8 @@ class Report(Shown):
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    errors: list[RunError] = field(default_factory=list)
     stopped: bool = False
     left_out: dict[str, list[str]] = field(default_factory=dict)
     shard: str = ""
@@ -504,9 +527,13 @@ class Report(Shown):
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 findings that fail, 5 nothing checked, 130 interrupted."""
+        """0 clean, 1 findings that fail, 2 usage, 3 internal error, 5 nothing checked,
+        130 interrupted."""
         if self.interrupted:
             return 130
+        kinds = {error.kind for error in self.errors}
+        if kinds:
+            return 3 if "internal" in kinds else 2
         if self.unchecked or any(self.fails(target) for target in self.targets):
             return 1
         if self.targets or not self.left_out:
@@ -574,6 +601,9 @@ class Report(Shown):
             "seed": self.seed,
             "environment": jsonable(self.environment),
             "summary": jsonable(self.summary()),
+            "settings": jsonable(self.settings),
+            "fail_on": self.fail_on,
+            "errors": jsonable(self.errors),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
             "stopped": self.stopped,
@@ -586,6 +616,7 @@ class Report(Shown):
 
 
 def _entry(target: TargetReport) -> dict[str, Any]:
+    """``target`` as the JSON contract names its fields; the values are those of the model."""
     entry = {f.name: getattr(target, f.name) for f in dataclasses.fields(target)}
     for key, verdict in (
         ("gradcheck", target.gradcheck),

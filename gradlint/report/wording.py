@@ -78,6 +78,11 @@ IN_BASELINE = "in the baseline"
 NOT_PASSED = "not counted as passed"
 
 
+def rule_title(code: str, name: str) -> str:
+    """``GL401 wrong gradient``: the code of a rule with its name in words."""
+    return f"{code} {name.replace('_', ' ')}" if name else code
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """``1 check``, ``2 checks``."""
     return f"{count} {one if count == 1 else many or one + 's'}"
@@ -189,12 +194,12 @@ def measurement(evidence: Mapping[str, Any], *, verbose: bool = False) -> list[s
     lines = []
     if evidence.get("measured") is not None:
         lines.append(plain(evidence["measured"]))
-    error = evidence.get("relative_error")
+    error = _number(evidence.get("relative_error"))
     off = f"the gradient is off by {share(error)}" if error is not None else ""
     words = [part for part in (_differing(evidence), off) if part]
     if words:
         lines.append("; ".join(words))
-    resolution = evidence.get("resolution")
+    resolution = _number(evidence.get("resolution"))
     if resolution is not None and error is not None:
         lines.append(
             f"sure: errors from {power(resolution)} on would have been seen, this one is "
@@ -205,12 +210,17 @@ def measurement(evidence: Mapping[str, Any], *, verbose: bool = False) -> list[s
     return lines
 
 
+def _number(value: Any) -> float | None:
+    """``value`` where it is a number: evidence may have been read from a file."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def _differing(evidence: Mapping[str, Any]) -> str:
     """``3 of 16 elements differ``."""
     differing = evidence.get("differing")
     if differing is None:
         return ""
-    of, total = evidence.get("measured_elements"), evidence.get("numel")
+    of, total = _number(evidence.get("measured_elements")), _number(evidence.get("numel"))
     if differing == 0:
         text = "no element differs beyond its own error bar"
     else:
@@ -261,8 +271,8 @@ def computed_label(underlined: str) -> str:
 def where(finding: Finding) -> str:
     """Outputs and index of a finding, if it has them."""
     words: list[str] = []
-    outputs = [finding.output] if finding.output else finding.evidence.get("outputs") or []
-    if outputs:
+    outputs = [finding.output] if finding.output else finding.evidence.get("outputs")
+    if outputs and isinstance(outputs, (list, tuple)):
         named = ", ".join(f"`{output}`" for output in outputs)
         words.append(f"output{'s' if len(outputs) > 1 else ''} {named}")
     if finding.index is not None:

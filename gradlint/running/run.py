@@ -14,9 +14,10 @@ from typing import Any
 
 import gradlint
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import first_line
 from gradlint.model.events import Event
 from gradlint.model.op import OpRef
-from gradlint.model.report import Report, TargetReport
+from gradlint.model.report import Report, RunError, TargetReport, jsonable
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
@@ -125,11 +126,13 @@ class ExpandTask:
         self._call.ended(ending)
         call = self._call
         if call.result is not None:
-            self.tasks = self._plan.tasks_for(self._plan.chosen(call.result))
+            within = self._plan.position(self._ref)
+            self.tasks = self._plan.tasks_for(self._plan.chosen(call.result, within))
             if not call.result:
                 self._plan.empty[self._ref.target] = NO_OPERATOR
             return list(self.tasks)
         self.report = report = TargetReport(self._ref.target, verdict="error")
+        report.position = self._plan.position(self._ref)
         if call.usage is not None:
             self._plan.trouble.usage.append(call.usage)
             report.notes.append(str(call.usage))
@@ -167,7 +170,7 @@ class _Plan:
         self._on_progress = on_progress
         self._leave_out = leave_out
         self._judge = judge
-        self._seen: set[tuple[str, str, str]] = set()
+        self._positions: dict[tuple[str, str, str], list[int]] = {}
         self.left_out: dict[str, list[OpRef]] = {}
         self.tasks: list[TargetTask | ExpandTask] = []
         self._done = 0
@@ -177,14 +180,23 @@ class _Plan:
         """How many targets are known so far."""
         return sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
 
-    def chosen(self, refs: Sequence[OpRef]) -> list[OpRef]:
-        """Those of ``refs`` that are not left out, each once."""
+    def position(self, ref: OpRef) -> list[int]:
+        """The place of ``ref`` among all operators, those that are left out counted."""
+        return self._positions[ref.source, ref.path, ref.attribute]
+
+    def chosen(self, refs: Sequence[OpRef], within: Sequence[int] = ()) -> list[OpRef]:
+        """Those of ``refs`` that are not left out, each once.
+
+        Args:
+            refs: operators, in their order.
+            within: the position of what they were found in.
+        """
         kept = []
-        for ref in refs:
+        for number, ref in enumerate(refs):
             key = (ref.source, ref.path, ref.attribute)
-            if key in self._seen:
+            if key in self._positions:
                 continue
-            self._seen.add(key)
+            self._positions[key] = [*within, number]
             reason = self._leave_out(ref) if self._leave_out is not None else ""
             if reason:
                 self.left_out.setdefault(reason, []).append(ref)
@@ -213,6 +225,7 @@ class _Plan:
                 listing=self.listing,
                 finished=self.advance,
             )
+            task.report.position = self.position(ref)
             tasks.append(task)
         return tasks
 
@@ -290,6 +303,7 @@ def execute(
         gradlint=gradlint.__version__,
         environment=environment(),
         fail_on=settings.fail_on,
+        settings=jsonable(settings),
     )
     tracing = not listing and any("torch.compile" in rule.needs for rule in select_rules(settings))
     _server.start("tracing" if tracing else "rules", private=settings.untrusted)
@@ -342,6 +356,8 @@ def execute(
     report.left_out = {why: [ref.target for ref in refs] for why, refs in plan.left_out.items()}
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
+    report.errors += [RunError("usage", str(error)) for error in trouble.usage]
+    report.errors += [RunError("internal", first_line(text)) for text in trouble.internal]
     return Run(report, trouble.usage, trouble.internal, plan.left_out)
 
 

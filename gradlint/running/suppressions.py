@@ -7,7 +7,6 @@ the whole run: a comment may be needed by another operator than the one that it 
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from gradlint.rules.loading import (
 )
 from gradlint.spec.load import load as load_spec
 from gradlint.targets.resolve import is_spec_path
-from gradlint.targets.source_file import SourceFile, read_source
+from gradlint.targets.source_file import SourceFile, read_shown_source
 from gradlint.targets.suppressions import SuppressingComment, head_of, suppressing_comments
 
 #: Said of a check that looks at one sample, on all others: it has run all the same.
@@ -81,7 +80,7 @@ def _definition(target: TargetReport) -> tuple[SourceFile, _Definition] | None:
     it, by which its code would be run as well."""
     if target.location is None or is_spec_path(target.target):
         return None
-    source = read_source(os.path.abspath(target.location.file))
+    source = read_shown_source(target.location.file)
     if source is None or source.tree is None:
         return None
     for node in ast.walk(source.tree):

@@ -29,6 +29,7 @@ def run(code: str) -> str:
     [
         ["--help"],
         ["check", "--help"],
+        ["report", "--help"],
         ["explain", "GL401"],
         ["rules"],
         ["schema", "spec"],
@@ -167,7 +168,7 @@ def test_a_fault_of_gradlints_own_is_exit_3(
     def broken(*args: object, **options: object) -> None:
         raise ZeroDivisionError("oops [red]")
 
-    monkeypatch.setattr(gradlint.model.resolve, "resolve_settings", broken)
+    monkeypatch.setattr(gradlint.model.resolve, "resolved_settings", broken)
     assert main(["check", "x"]) == 3
     err = capsys.readouterr().err
     assert err.startswith("internal error: ZeroDivisionError: oops [red]\n")

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 SETTINGS = Settings(timeout=10.0, jobs=2, seed=1)
 
 #: The endless ones take twice the time-out.
-BRIEF = replace(SETTINGS, timeout=3.0)
+BRIEF = replace(SETTINGS, timeout=2.0)
 
 #: MiB; filled in less than the time-out.
 LITTLE = replace(SETTINGS, memory_mb=500)
@@ -135,6 +135,22 @@ def test_the_line_is_shown(reports: dict[str, TargetReport], name: str) -> None:
 def test_what_was_printed_last_is_shown(reports: dict[str, TargetReport]) -> None:
     finding = first(reports["SegfaultForward"], "GL005")
     assert finding.evidence["output_tail"] == ["a last word"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "severity"),
+    [
+        ("SeekingSegfault", "GL005", "warning"),
+        ("SeekingExit", "GL005", "error"),
+        ("SegfaultForward", "GL005", "error"),
+    ],
+)
+def test_native_code_may_trust_arguments_that_were_guessed(
+    reports: dict[str, TargetReport], name: str, code: str, severity: str
+) -> None:
+    finding = first(reports[name], code)
+    assert finding.severity == severity
+    assert ("the inputs were guessed" in finding.help) == (severity == "warning")
 
 
 @pytest.mark.parametrize("name", RAISING)

@@ -21,7 +21,7 @@ from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import with_arguments
+from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -59,6 +59,9 @@ MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
 #: Relative change of a gradient below which more iterations make no difference, and from which on
 #: they do (heuristic: converged iterates differ by roundings, others visibly).
 SAME_GRADIENT, OTHER_GRADIENT = 1e-6, 1e-4
+
+#: Times as many calls that show more iterations, and no branch (heuristic).
+MORE_CALLS = 1.5
 
 #: Relative change of an output below which forward has converged (heuristic: roundings of a long
 #: computation in float64).
@@ -228,6 +231,17 @@ def tolerance_cause(subject: Subject) -> Cause:
         "the gradient cannot be seen",
         "to see smaller errors, check the op with a tighter tolerance of forward",
     )
+
+
+def iterates_longer(problem: Problem, values: Sequence[torch.Tensor]) -> bool:
+    """Whether forward makes many more calls at ``values`` than at those of ``problem``, as a loop
+    does that ends when it converges, and does not converge there."""
+    try:
+        usual, _, _ = _run(problem, Tightened())
+        calls, _, _ = _run(problem, Tightened(), values)
+    except OpRaised:
+        return False
+    return calls > MORE_CALLS * usual
 
 
 def _run(
