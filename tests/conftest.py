@@ -110,11 +110,7 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
         private: bool = False,
         many: bool = False,
     ) -> None:
-<<<<<<< HEAD
-        start(_loads[-1], sources, private=private, many=many)
-=======
-        start("tracing", sources, private=private)
->>>>>>> w-tests
+        start("tracing", sources, private=private, many=many)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)
