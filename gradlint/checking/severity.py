@@ -29,7 +29,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
         " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
-        " gradlint moved an option; native code that crashes while inputs are looked for; a wrong"
+        " gradlint moved an option; a wrong"
         " gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"

@@ -250,7 +250,7 @@ class TargetTask:
         finding = final_finding(scene, self._last, ending)
         sought = self.settings.inputs is None and not self.report.samples
         if sought and ending.phase in ("forward", "backward"):
-            _findings.at_guessed_inputs(finding, ending)
+            _findings.at_guessed_inputs(finding, timed_out=ending.killed == "timeout")
         return finding
 
     def _add(self, finding: Finding) -> bool:

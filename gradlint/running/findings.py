@@ -53,10 +53,6 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 #: In the output of a process that aborted, these say that memory had run out.
 _ALLOCATION = ("std::bad_alloc", "can't allocate memory", "Cannot allocate memory", "MemoryError")
 
-#: Signals by which native code ends that trusts its arguments: a division by a size that is zero,
-#: an index beyond the end.
-_OF_ARGUMENTS = ("SIGFPE", "SIGSEGV", "SIGBUS")
-
 #: What ``except Exception`` does not catch, as attempts at inputs name it.
 _NO_EXCEPTIONS = ("SystemExit", "KeyboardInterrupt")
 
@@ -141,7 +137,7 @@ def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Findin
         scene = replace(scene, stack=Stack.of(account.frames), phase=account.phase)
     finding = _final(scene, last, ending)
     if scene.phase == "inputs" and scene.method != "inputs":
-        at_guessed_inputs(finding, ending)
+        return _sought(finding)
     return finding
 
 
@@ -317,12 +313,11 @@ def _sought(finding: Finding) -> Finding:
     return finding
 
 
-def at_guessed_inputs(finding: Finding, ending: Ending) -> None:
-    """Say of ``finding`` that it was made while inputs were looked for, which may be at fault: a
-    loop that ends for those that the op is meant for may go on forever at others, and native code
-    may trust its arguments."""
+def at_guessed_inputs(finding: Finding, *, timed_out: bool) -> None:
+    """Say of ``finding`` that it was made while inputs were looked for: a loop that ends for the
+    inputs that the op is meant for may go on forever at others."""
     _sought(finding)
-    if ending.killed == "timeout" or ending.signal_name in _OF_ARGUMENTS:
+    if timed_out:
         finding.severity, _ = decided(finding.severity, Grounds(silent=False, guessed=True))
         finding.help = f"the inputs were guessed: give others (--inputs); {finding.help}"
 

@@ -7,22 +7,15 @@ comparisons see the error some times larger, so that the loop ends later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from gradlint.base.clock import had_seconds
-from gradlint.trace.op_io import OpRaised, Output
-from gradlint.trace.problem import Problem
-
 #: Numbers up to here may be tolerances or measures of an error (heuristic: a larger one that leaves
 #: a tensor is a size, a step, or an error far from the end of its loop).
 SMALL = 0.1
-
-#: Times as many calls that show more iterations, and no branch (heuristic).
-MORE_CALLS = 1.5
 
 _COMPARISONS = ("lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal")
 _NUMBERS = ("item", "__float__")
@@ -103,31 +96,3 @@ class LeavesGraph(TorchFunctionMode):
         if differentiable and name in (*_NUMBERS, "tolist", "numpy", "__array__", "data_ptr"):
             self.seen = True
         return func(*args, **(kwargs or {}))
-
-
-def iterates_longer(problem: Problem, values: Sequence[torch.Tensor]) -> bool:
-    """Whether forward makes many more calls at ``values`` than at those of ``problem``, as a loop
-    does that ends when it converges, and does not converge there."""
-    try:
-        usual, _, _ = run_counted(problem, Tightened())
-        calls, _, _ = run_counted(problem, Tightened(), values)
-    except OpRaised:
-        return False
-    return calls > MORE_CALLS * usual
-
-
-def run_counted(
-    problem: Problem, mode: Tightened, values: Sequence[torch.Tensor] | None = None
-) -> tuple[int, list[Output], float]:
-    """Calls of PyTorch's functions, outputs and seconds of forward under ``mode``, at ``values``
-    (by default those of ``problem``).
-
-    Raises:
-        OpRaised, TooLong: it does not end.
-    """
-    watched = problem.through(lambda invoke: invoke)
-    watched.put(dict(enumerate(problem.values() if values is None else values)))
-    watched.surroundings, watched.patience = (lambda: mode), None
-    started = had_seconds()
-    outputs = watched.forward()
-    return mode.calls, outputs, had_seconds() - started

@@ -137,22 +137,6 @@ def test_what_was_printed_last_is_shown(reports: dict[str, TargetReport]) -> Non
     assert finding.evidence["output_tail"] == ["a last word"]
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "severity"),
-    [
-        ("SeekingSegfault", "GL005", "warning"),
-        ("SeekingExit", "GL005", "error"),
-        ("SegfaultForward", "GL005", "error"),
-    ],
-)
-def test_native_code_may_trust_arguments_that_were_guessed(
-    reports: dict[str, TargetReport], name: str, code: str, severity: str
-) -> None:
-    finding = first(reports[name], code)
-    assert finding.severity == severity
-    assert ("the inputs were guessed" in finding.help) == (severity == "warning")
-
-
 @pytest.mark.parametrize("name", RAISING)
 def test_raising(reports: dict[str, TargetReport], name: str) -> None:
     code, words = RAISING[name]

@@ -22,7 +22,6 @@ from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import dense, real_dot, widened
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import iterates_longer
 
 #: Magnitudes of an input, by dtype: around the largest argument of exp (88.7 in float32 and
 #: bfloat16, 11.1 in float16), and its square in float16.

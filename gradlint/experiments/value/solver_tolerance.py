@@ -26,7 +26,7 @@ from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
-from gradlint.trace.tightened import Tightened, TooLong, run_counted
+from gradlint.trace.tightened import Tightened, TooLong
 
 #: Factors by which tolerances are tightened, the first that lets the op end. A million makes an
 #: error that was material vanish; a tolerance below rounding is never met, so less is tried too.
