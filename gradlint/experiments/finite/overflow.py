@@ -17,6 +17,7 @@ import torch
 
 from gradlint.experiments.finite.extremes import ranges_of
 from gradlint.experiments.finite.special_values import is_log_of_scale, saturated
+from gradlint.experiments.iterations import iterates_longer
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import dense, real_dot, widened

@@ -19,6 +19,7 @@ import torch
 
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.iterations import run_counted
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.numerics.decide import decide
