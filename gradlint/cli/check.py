@@ -130,6 +130,9 @@ def check(
         bool,
         option("--show-settings", help="Show every setting and where it comes from; run nothing."),
     ] = False,
+    statistics: Annotated[
+        bool, option("--statistics", help="Count the findings by rule, below the report.")
+    ] = False,
     output_format: Annotated[
         str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
     ] = "full",
@@ -197,17 +200,20 @@ def check(
         _console.write(settings_text(settings, origins))
         return 0
     targets = targets_of(targets, settings, "check")
-    with _progress.bar(quiet=quiet) as on_progress:
+    with _progress.watching(quiet=quiet) as watch:
         run = gated(
             targets,
             settings,
-            on_progress=on_progress,
+            on_progress=watch.done,
+            on_tick=watch.tick,
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
         )
     if run.empty:
         outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
     unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)
+    if statistics and not run.empty:
+        _count(run.report, outputs)
     _tell(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
@@ -275,6 +281,15 @@ def _write(
         options = _console.stream_options(sys.stdout, color)
         parts = render_parts(report, format, verbose=verbose, **options)
         _console.write_parts(parts, colored=options["color"])
+
+
+def _count(report: Report, outputs: list[tuple[str, str]]) -> None:
+    """Write the counts to the standard output, or to the other stream if a report for programs is
+    there."""
+    from gradlint.report.statistics import statistics_text
+
+    text = [fmt for fmt, path in outputs if path == "-" and fmt not in ("full", "concise")]
+    _console.write(statistics_text(report), sys.stderr if text else None)
 
 
 def _tell(run: Run, *, debug: bool) -> None:

@@ -11,8 +11,8 @@ from gradlint.report.text import Page
 #: How many reasons for skipping are listed without ``-v``.
 REASONS = 6
 
-#: How many codes or targets are named with one reason.
-NAMES = 8
+#: How many rules or targets are named with one reason.
+NAMES = 6
 
 
 def add_summary(page: Page, report: Report) -> None:
@@ -28,6 +28,7 @@ def add_summary(page: Page, report: Report) -> None:
     unwatched = wording.unwatched(report.targets)
     if unwatched:
         page.paragraph(unwatched, hanging=2)
+    _accepted(page, report)
     _left_out(page, report)
     _skipped(page, report)
     tail = [f"seed {report.seed}"]
@@ -184,7 +185,7 @@ def _listed(page: Page, lines: list[str]) -> None:
 
 def _inconclusive(page: Page, report: Report) -> None:
     unsure = [
-        (target.target, check.code)
+        (target.target, wording.named(check))
         for target in report.targets
         for check in target.checks
         if check.verdict == "inconclusive"
@@ -203,13 +204,33 @@ def _inconclusive(page: Page, report: Report) -> None:
         )
 
 
+def _accepted(page: Page, report: Report) -> None:
+    """What was found and is accepted where it stands."""
+    found = [
+        f"{item.code} {check.name}".rstrip()
+        for target in report.targets
+        for check in target.checks
+        for item in check.accepted
+    ]
+    if found:
+        verb = "is" if len(found) == 1 else "are"
+        page.paragraph(
+            f"{wording.plural(len(found), 'finding')} {verb} accepted by comments, operators or "
+            f"specs ({_some(sorted(set(found)))}); -v shows why.",
+            hanging=2,
+        )
+
+
 def _skipped(page: Page, report: Report) -> None:
+    """What did not run. Without ``-v`` only what a user can do something about: what was asked for
+    and is not here, what applies and could not run, and why nothing of a target ran."""
+    all_of = page.verbose > 0
     groups: dict[str, Counter[str]] = {}
     for target in report.targets:
         for check in target.checks:
-            if check.verdict == "skipped":
+            if check.verdict == "skipped" and (all_of or check.could_not_run or not target.judged):
                 reason = check.note or "no reason given"
-                groups.setdefault(reason, Counter())[check.code] += 1
+                groups.setdefault(reason, Counter())[wording.named(check)] += 1
     lines = [
         f"{wording.plural(sum(found.values()), 'check')} ({_some(sorted(found))}): {reason}"
         for reason, found in sorted(groups.items(), key=lambda item: -sum(item[1].values()))
