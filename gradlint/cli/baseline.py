@@ -113,8 +113,10 @@ def _rewrite(path: str | None, targets: Texts, options: dict[str, Any], *, only_
     old = read(file) if only_prune else kept_for_writing(file)
     targets = targets_of(targets, settings, f"baseline {'prune' if only_prune else 'write'} {file}")
     _console.check_writable(file, "PATH")
-    with _progress.bar() as on_progress:
-        run = gated(targets, settings, on_progress=on_progress, use_baseline=False)
+    with _progress.watching() as watch:
+        run = gated(
+            targets, settings, on_progress=watch.done, on_tick=watch.tick, use_baseline=False
+        )
     for error in {str(error): error for error in run.usage}.values():
         _console.print_error(error)
     for text in run.internal:

@@ -36,6 +36,7 @@ from gradlint.cli.options import (
     targets_of,
 )
 from gradlint.cli.outputs import Outputs
+from gradlint.model.report import Report
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
@@ -128,6 +129,9 @@ def check(
         bool,
         option("--show-settings", help="Show every setting and where it comes from; run nothing."),
     ] = False,
+    statistics: Annotated[
+        bool, option("--statistics", help="Count the findings by rule, below the report.")
+    ] = False,
     output_format: Annotated[
         str,
         option(
@@ -203,17 +207,20 @@ def check(
         _console.write(settings_text(settings, origins))
         return 0
     targets = targets_of(targets, settings, "check")
-    with _progress.bar(quiet=quiet) as on_progress:
+    with _progress.watching(quiet=quiet) as watch:
         run = gated(
             targets,
             settings,
-            on_progress=on_progress,
+            on_progress=watch.done,
+            on_tick=watch.tick,
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
         )
     if run.empty:
         outputs = outputs.without_people()
     unwritten = outputs.write(run.report)
+    if statistics and not run.empty:
+        _count(run.report, outputs)
     _tell(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
@@ -230,6 +237,18 @@ def _interpret_triton() -> None:
             hint="run `pip install triton`; `gradlint env` says whether it works",
         )
     os.environ["TRITON_INTERPRET"] = "1"
+
+
+def _count(report: Report, outputs: Outputs) -> None:
+    """Write the counts to the standard output, or to the other stream if a report for programs is
+    there."""
+    from gradlint.report.render import PAGES
+    from gradlint.report.statistics import statistics_text
+
+    for_programs = [
+        format for format, path in outputs.wanted if path == "-" and format not in PAGES
+    ]
+    _console.write(statistics_text(report), sys.stderr if for_programs else None)
 
 
 def _tell(run: Run, *, debug: bool) -> None:

@@ -189,7 +189,7 @@ def bench(
     wanted = (_devices([device]) or ()) if device else ()
     size = parse_size(elements) if elements else None
     names = [part for text in operators or [] for part in text.replace(",", " ").split()]
-    with _progress.bar():
+    with _progress.watching():
         found = call_in_worker(
             BenchWork(wanted[0] if wanted else None, dtype, size, matrix, tuple(names))
         )
@@ -284,7 +284,7 @@ def _built(devices: tuple[str, ...] | None, *, force: bool = False) -> str:
     from gradlint.running.call import call_in_worker
     from gradlint.running.job import BuildWork
 
-    with _progress.bar():
+    with _progress.watching():
         return call_in_worker(BuildWork(devices, force))
 
 

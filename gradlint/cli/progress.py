@@ -1,71 +1,171 @@
-"""While a run is under way: a progress bar."""
+"""While a run is under way: a live display on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
-from rich.progress import Progress
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from gradlint.base.terminal import clean, obeyed
 from gradlint.model.report import TargetReport
+from gradlint.native.progress import Line, reporting, words
 from gradlint.native.progress import Progress as BuildProgress
+from gradlint.rules.catalogue import rule_names
+from gradlint.running.news import Running
 
-OnProgress = Callable[[int, int, "TargetReport"], None]
+#: Seconds until a terminal shows anything, and between two drawings of it.
+FIRST_S, PAUSE_S = 1.0, 0.2
+
+#: Seconds between two lines in a log (heuristic: CI systems take minutes of silence for a hang).
+LOG_S = 30.0
+
+#: Operators in progress that are named; further ones are counted.
+NAMED = 8
+
+#: A phase (of ``gradlint.ops.phase.PHASES``) → what is done then, in words.
+_PHASES = {
+    "start": "starting",
+    "import": "importing",
+    "inputs": "finding inputs",
+    "forward": "in forward",
+    "backward": "in backward",
+    "rule": "measuring",
+    "done": "finishing",
+}
+
+
+class Watch:
+    """Is told how a run goes, and shows nothing.
+
+    Args:
+        clock: seconds, from any moment on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._started = clock()
+        self.failed = 0
+
+    def done(self, done: int, total: int, report: TargetReport) -> None:
+        """A target is done."""
+        self.failed += report.verdict in ("fail", "error")
+
+    def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
+        """How far the run is."""
+
+    def build(self, progress: BuildProgress) -> None:
+        """How far an extension is that is being built."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+    def counts(self, done: int, total: int, running: Sequence[Running]) -> str:
+        """``12 of 1000 operators done, 1 fails; 2 running, 986 remaining``."""
+        fail = f", {self.failed} {'fails' if self.failed == 1 else 'fail'}" if self.failed else ""
+        left = max(total - done - len(running), 0)
+        return (
+            f"{done} of {total} operator{'' if total == 1 else 's'} done{fail}; "
+            f"{len(running)} running, {left} remaining"
+        )
+
+
+class LogWatch(Watch):
+    """Writes a line every :data:`LOG_S` seconds, so that a long run is never silent."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._stream = stream
+        self._last = self._started
+
+    def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
+        """Write a line if the last one is long ago."""
+        now = self._clock()
+        if now - self._last < LOG_S:
+            return
+        self._last = now
+        longest = max(running, key=lambda item: item.seconds, default=None)
+        what = f": {clean(longest.target)}, {at(longest)}" if longest is not None else ""
+        counts = self.counts(done, total, running)
+        self._stream.write(f"gradlint: {now - self._started:.0f} s, {counts}{what}\n")
+        self._stream.flush()
+
+
+class LiveWatch(Watch):
+    """Draws what is done, what runs and what remains, over and over in the same place."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock)
+        self._stream = stream
+        self._line = Line(stream)
+        self._live: Live | None = None
+        self._drawn = self._started - PAUSE_S
+        self._build = ""
+
+    def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
+        """Draw, unless the run is young or was just drawn."""
+        now = self._clock()
+        if now - self._started < FIRST_S or now - self._drawn < PAUSE_S:
+            return
+        self._drawn = now
+        if self._live is None:
+            self._line.clear()
+            # What it shows is clean, and the display moves by escape sequences.
+            console = Console(file=obeyed(self._stream), markup=False, highlight=False)
+            self._live = Live(console=console, auto_refresh=False, transient=True)
+            self._live.start()
+        lines = [self.counts(done, total, running)]
+        lines += [f"  {clean(item.target)}  {at(item)}" for item in running[:NAMED]]
+        lines += [f"  and {len(running) - NAMED} more"] if len(running) > NAMED else []
+        lines += [f"  {self._build}"] if self._build else []
+        self._build = ""
+        shown = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+        self._live.update(shown, refresh=True)
+
+    def build(self, progress: BuildProgress) -> None:
+        """Keep it for the next drawing; before the first, it has a line of its own."""
+        if self._live is None:
+            self._line(progress)
+        else:
+            self._build = clean(words(progress))
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        self._line.clear()
+        if self._live is not None:
+            self._live.stop()
+
+
+def at(item: Running) -> str:
+    """``GL401 wrong_gradient, in backward (12 s)``: what a worker is at."""
+    name = rule_names().get(item.code, "")
+    work = f"{item.code} {name}".rstrip()
+    phase = _PHASES.get(item.phase, item.phase)
+    parts = [work, phase if item.phase in ("forward", "backward") or not work else ""]
+    return f"{', '.join(filter(None, parts))} ({item.seconds:.0f} s)"
 
 
 @contextmanager
-def bar(*, quiet: bool = False) -> Iterator[OnProgress | None]:
-    """A progress bar on stderr, if that is a terminal; it appears for two targets or more.
-
-    It also shows extensions that are being built.
-    """
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from gradlint.native.progress import Line, reporting, words
-
-    progress: Progress | None = None
-    line = Line(sys.stderr)
-
-    def build(news: BuildProgress) -> None:
-        if progress is None:
-            line(news)
-        else:
-            progress.update(progress.task_ids[0], target=clean(words(news)))
-
-    def advance(done: int, total: int, report: TargetReport) -> None:
-        nonlocal progress
-        line.clear()
-        if total < 2:
-            return
-        if progress is None:
-            progress = _made()
-            progress.start()
-            progress.add_task("", target="")
-        target = clean(report.target)
-        progress.update(progress.task_ids[0], completed=done, total=total, target=target)
-
+def watching(*, quiet: bool = False) -> Iterator[Watch]:
+    """What to tell of a run: a live display on stderr if that is a terminal, else a line there now
+    and then; nothing if ``quiet``."""
+    watch = _watch(quiet)
     try:
-        with reporting(build):
-            yield advance
+        if isinstance(watch, LiveWatch):
+            with reporting(watch.build):
+                yield watch
+        else:
+            yield watch
     finally:
-        line.clear()
-        if progress is not None:
-            progress.stop()
+        watch.close()
 
 
-def _made() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.table import Column
-
-    return Progress(
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[target]}", markup=False, table_column=Column(no_wrap=True)),
-        # What it shows is clean, and the bar moves by escape sequences.
-        console=Console(file=obeyed(sys.stderr), markup=False, highlight=False),
-        transient=True,
-    )
+def _watch(quiet: bool) -> Watch:
+    if quiet or sys.stderr is None:
+        return Watch()
+    return LiveWatch(sys.stderr) if sys.stderr.isatty() else LogWatch(sys.stderr)

@@ -23,6 +23,9 @@ SCHEMA_VERSION = 1
 IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
 ACCEPTED_IN = "accepted in"
 
+#: In the notes of checks that apply and were skipped: a user can do something about each.
+COULD_NOT_RUN = ("not run:", "not tried:", "left out:", "out of memory")
+
 #: Severities, worst first.
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -283,7 +286,7 @@ class Check:
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
     sharply each was judged; ``help`` what to do about an inconclusive check; ``accepted`` what it
-    found and someone accepts.
+    found and someone accepts; ``name`` that of the rule.
     """
 
     code: str
@@ -301,6 +304,12 @@ class Check:
     inputs: list[InputPower] = field(default_factory=list)
     help: str = ""
     accepted: list[Accepted] = field(default_factory=list)
+    name: str = field(default="", compare=False)
+
+    @property
+    def could_not_run(self) -> bool:
+        """Whether it was skipped although it applies."""
+        return self.verdict == "skipped" and any(words in self.note for words in COULD_NOT_RUN)
 
 
 @dataclass

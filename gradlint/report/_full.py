@@ -131,7 +131,8 @@ def _inconclusive(page: Page, target: TargetReport) -> None:
     for check in target.checks:
         if check.verdict == "inconclusive":
             where = [part for part in (check.sample, check.dtype, check.device) if part]
-            unsure.setdefault((check.code, check.note, check.help), []).append(", ".join(where))
+            key = (wording.named(check), check.note, check.help)
+            unsure.setdefault(key, []).append(", ".join(where))
     for (code, note, step), places in unsure.items():
         words = f"{code}, {wording.NOT_PASSED}"
         distinct = [place for place in dict.fromkeys(places) if place]
@@ -262,7 +263,7 @@ def _powers(page: Page, target: TargetReport) -> None:
     rows = [
         [
             item.name,
-            check.code,
+            wording.named(check),
             check.sample or "" if several else "",
             item.verdict,
             wording.power(item.resolution),
@@ -287,7 +288,7 @@ def _checks(page: Page, target: TargetReport) -> None:
     page.line("  checks", "bold")
     rows = [
         [
-            check.code,
+            wording.named(check),
             check.verdict,
             check.sample or "",
             check.dtype or "",

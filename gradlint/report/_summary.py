@@ -13,8 +13,8 @@ from gradlint.report.text import Page
 #: How many reasons for skipping are listed without ``-v``.
 REASONS = 6
 
-#: How many codes or targets are named with one reason.
-NAMES = 8
+#: How many rules or targets are named with one reason.
+NAMES = 6
 
 
 def add_summary(page: Page, report: Report) -> None:
@@ -66,6 +66,7 @@ def remarks(report: Report, *, named: bool = False) -> list[Remark]:
         *_unchecked(report),
         Remark(_inconclusive(report), hanging=2),
         Remark(wording.unwatched(report.targets), hanging=2),
+        Remark(_accepted(report), hanging=2),
         Remark(wording.STOPPED if report.stopped else ""),
         *_left_out(report, named=named),
     ]
@@ -218,7 +219,7 @@ def _left_out(report: Report, *, named: bool) -> Iterator[Remark]:
 
 def _inconclusive(report: Report) -> str:
     unsure = [
-        (target.target, check.code)
+        (target.target, wording.named(check))
         for target in report.targets
         for check in target.checks
         if check.verdict == "inconclusive"
@@ -235,14 +236,40 @@ def _inconclusive(report: Report) -> str:
     )
 
 
-def skipped_lines(report: Report) -> list[str]:
-    """What was skipped and why, a reason a line; what most checks share comes first."""
+def _accepted(report: Report) -> str:
+    """What was found and is accepted where it stands."""
+    found = [
+        f"{item.code} {check.name}".rstrip()
+        for target in report.targets
+        for check in target.checks
+        for item in check.accepted
+    ]
+    if not found:
+        return ""
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"{wording.plural(len(found), 'finding')} {verb} accepted by comments, operators or "
+        f"specs ({_some(sorted(set(found)))}); -v shows why."
+    )
+
+
+def skipped_lines(report: Report, *, everything: bool = True) -> list[str]:
+    """What was skipped and why, a reason a line; what most checks share comes first.
+
+    Args:
+        report: the report.
+        everything: whether to tell what a user can do nothing about, too. What can be done
+            something about is what was asked for and is not here, what applies and could not run,
+            and why nothing of a target ran.
+    """
     groups: dict[str, Counter[str]] = {}
     for target in report.targets:
         for check in target.checks:
-            if check.verdict == "skipped":
+            if check.verdict == "skipped" and (
+                everything or check.could_not_run or not target.judged
+            ):
                 reason = check.note or "no reason given"
-                groups.setdefault(reason, Counter())[check.code] += 1
+                groups.setdefault(reason, Counter())[wording.named(check)] += 1
     lines = [
         f"{wording.plural(sum(found.values()), 'check')} ({_some(sorted(found))}): {reason}"
         for reason, found in sorted(groups.items(), key=lambda item: -sum(item[1].values()))
@@ -257,7 +284,7 @@ def skipped_lines(report: Report) -> list[str]:
 
 
 def _skipped(page: Page, report: Report) -> None:
-    lines = skipped_lines(report)
+    lines = skipped_lines(report, everything=page.verbose > 0)
     if not lines:
         return
     if len(lines) == 1:

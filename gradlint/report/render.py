@@ -196,7 +196,7 @@ def concise_steps(page: Page, report: Report) -> Iterator[None]:
                 step = f"; next: {check.help}" if check.help else ""
                 said = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
                 place = str(target.location) if target.location else target.target
-                _add_line(page, place, check.code, "inconclusive", said)
+                _add_line(page, place, wording.named(check), "inconclusive", said)
                 yield
 
 

@@ -356,12 +356,12 @@ def verdict_counts(checks: Sequence[Check], findings: Sequence[Finding]) -> str:
 
 
 def fewer_pairs(checks: Iterable[Check]) -> list[str]:
-    """``2 of 4 pairs (GL401)`` for checks that judged fewer pairs than usual."""
+    """``2 of 4 pairs (GL401 wrong_gradient)`` for checks that judged fewer pairs than usual."""
     found: dict[str, set[str]] = {}
     for check in checks:
         used, usual = check.pairs or 0, check.pairs_usual or 0
         if 0 < used < usual:
-            found.setdefault(f"{used} of {usual} pairs", set()).add(check.code)
+            found.setdefault(f"{used} of {usual} pairs", set()).add(named(check))
     return [f"{told} ({codes(named)})" for told, named in found.items()]
 
 
@@ -391,8 +391,13 @@ def operators(counts: dict[str, int]) -> str:
     return ", ".join(words) + "."
 
 
+def named(check: Check) -> str:
+    """``GL401 wrong_gradient``: a code does not stand without its name."""
+    return f"{check.code} {check.name}".rstrip()
+
+
 def codes(values: Iterable[str]) -> str:
-    """Distinct codes in order."""
+    """Distinct codes, or codes with names, in order."""
     return ", ".join(sorted(set(values)))
 
 

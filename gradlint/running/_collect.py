@@ -42,7 +42,7 @@ from gradlint.model.report import (
     Verdict,
 )
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, longest_match, select_rules
+from gradlint.rules.catalogue import CATALOGUE, longest_match, rule_names, select_rules
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
@@ -234,6 +234,9 @@ class Collector:
     def finish(self) -> TargetReport:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)
+        names = rule_names()
+        for check in self.report.checks:
+            check.name = names.get(check.code, "")
         self.report.verdict = verdict(self.report, selected=self._selected)
         judged = any(check.verdict not in ("skipped", "error") for check in self.report.checks)
         if judged and self.report.verdict in ("pass", "fail", "inconclusive"):

@@ -377,7 +377,7 @@ def _why_not_measured(report: TargetReport, sample: str) -> str:
         for check in report.checks
     )
     if not passed:
-        return "GL401 did not judge its gradient"
+        return f"{_WRONG_GRADIENT.code} {_WRONG_GRADIENT.name} did not judge its gradient"
     if any(f.code.startswith("GL4") and f.sample == sample for f in report.findings):
         return "its gradient is not plainly right"
     return ""

@@ -206,12 +206,12 @@ def test_a_budget_of_calls_lowers_the_pairs_and_says_so(folder: Path, gradlint: 
     done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", "--max-calls", "60")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert re.search(r"\(GL[^)]*GL50\d[^)]*\): left out: beyond --max-calls 60", text)
+    assert re.search(r"\(GL[^)]*GL50\d \w+[^)]*\): left out: beyond --max-calls 60", text)
     done = gradlint(folder, "check", "ops.py:Right", "--seed", "7", GRADLINT_MAX_CALLS="30")
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
     assert "resolving power" in text
-    assert "with 2 of 4 pairs (GL401)" in text
+    assert "with 2 of 4 pairs (GL401 wrong_gradient)" in text
     done = gradlint(folder, "check", "ops.py:Wrong", "--seed", "7", "--max-calls", "40")
     assert done.returncode == 1
     assert "scaled" in done.stdout
@@ -230,7 +230,7 @@ def test_inconclusive_is_shown_everywhere_and_fails_only_if_told_to(
     assert "The operator is inconclusive." in text
     assert "--fail-on inconclusive fails them." in text
     (line,) = (folder / "all.txt").read_text().splitlines()
-    assert "GL401 inconclusive (not counted as passed)" in line
+    assert "GL401 wrong_gradient inconclusive (not counted as passed)" in line
     assert line.endswith("; next: raise --max-calls, or leave it out")
     report = json.loads((folder / "all.json").read_text())
     assert report["summary"]["inconclusive"] == 1
@@ -351,3 +351,13 @@ def test_where_no_check_ran_nothing_is_said_of_what_was_not_tried(
     done = gradlint(folder, "check", "ops.py:Some", "--seed", "7", "--select", "GL806")
     assert "The operator is inconclusive." in done.stdout
     assert "not tried" not in done.stdout
+
+
+def test_statistics(folder: Path, gradlint: Command) -> None:
+    words = ("check", "ops.py", "--select", "GL401", "--seed", "7", "--statistics")
+    done = gradlint(folder, *words)
+    assert done.stdout.endswith("\n1  GL401  wrong_gradient\n")
+    done = gradlint(folder, *words, "--output-format", "json")
+    assert json.loads(done.stdout)["summary"]["findings"] == 1
+    assert done.stderr == "1  GL401  wrong_gradient\n"
+    assert gradlint(folder, *words, "--ignore", "GL401").stdout.endswith("No findings.\n")

@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from gradlint.model.coverage import PhaseCoverage
 from gradlint.model.report import (
+    Accepted,
     Argument,
     Check,
     Confirmation,
@@ -59,7 +60,15 @@ def test_the_command_is_one_line_at_any_width(report: Report) -> None:
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_no_word_is_lost_at_any_width(report: Report, width: int, verbose: int) -> None:
     text = "".join(render(report, width=width, verbose=verbose).split())
-    for word in ("`weight`", "-0.812041", "2.1e+00", "transposed:", "(GL802):", "8315", "3e-10"):
+    for word in (
+        "`weight`",
+        "-0.812041",
+        "2.1e+00",
+        "transposed:",
+        "holdsnooperator",
+        "8315",
+        "3e-10",
+    ):
         assert word in text
 
 
@@ -284,12 +293,48 @@ def test_resolving_power_by_dtype_and_device() -> None:
 
 
 def test_skipped_reasons_are_grouped_and_cut_short() -> None:
-    checks = [Check(f"GL{n}", "skipped", note=f"reason {n % 8}") for n in range(100, 116)]
+    checks = [
+        Check(f"GL{n}", "skipped", note=f"left out: {n % 8}", name="rule") for n in range(100, 116)
+    ]
     target = TargetReport("m:Op", "function", "pass", checks=checks)
     text = render(Report([target]), width=80)
-    assert "  2 checks (GL100, GL108): reason 4\n" in text
+    assert "  2 checks (GL100 rule, GL108 rule): left out: 4\n" in text
     assert "  and 2 more reasons (-v shows them)\n" in text
     assert "more reasons" not in render(Report([target]), width=80, verbose=1)
+
+
+def test_what_does_not_apply_is_no_skip_worth_a_line() -> None:
+    checks = [
+        Check("GL401", "pass", name="wrong_gradient"),
+        Check("GL403", "skipped", note="no Python Function with a jvp of its own", name="jvp"),
+        Check("GL706", "skipped", note="odd; not tried: too slow at 31 × 33", name="odd_sizes"),
+    ]
+    target = TargetReport("m:Op", "function", "pass", checks=checks)
+    text = render(Report([target]), width=80)
+    assert "jvp" not in text
+    assert "Skipped: 1 check (GL706 odd_sizes): odd; not tried: too slow at 31 × 33\n" in text
+    assert "1 check (GL403 jvp): no Python" in render(Report([target]), width=80, verbose=1)
+    # Where nothing ran, it is said why.
+    nothing = TargetReport("m:Op", "function", "skipped", checks=checks[1:2])
+    text = render(Report([nothing]), width=80)
+    assert "Skipped: 1 check (GL403 jvp): no Python Function with a jvp of its own\n" in text
+
+
+def test_accepted_findings_are_counted() -> None:
+    accepted = [Accepted("GL604", "GL6", "the cache is meant to live")]
+    note = "ignored by the op: the cache is meant to live"
+    checks = [
+        Check("GL401", "pass"),
+        Check("GL604", "skipped", note=note, accepted=accepted, name="tensor_kept_on_ctx"),
+    ]
+    target = TargetReport("m:Op", "function", "pass", checks=checks)
+    text = " ".join(render(Report([target]), width=80).split())
+    assert (
+        "1 finding is accepted by comments, operators or specs (GL604 tensor_kept_on_ctx); "
+        "-v shows why."
+    ) in text
+    assert note not in text
+    assert note in " ".join(render(Report([target]), width=80, verbose=1).split())
 
 
 def test_a_reason_that_names_what_was_skipped_stands_alone() -> None:
