@@ -39,7 +39,10 @@ _FILE = re.compile(rf"^([\w./-]+\.(?:{_ENDINGS})|[\w.-]+/[\w./-]*)(?::([A-Za-z_]
 _MODULE = re.compile(r"^(tests(?:\.\w+)+)$")
 
 #: Words with these beginnings are no files of this repository, but those of an imagined user.
-_IMAGINED = ("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/")
+_IMAGINED = (
+    *("path/", "src/", "legacy/", "file.py", "tests/samples.py", "report.json", ".venv/"),
+    *("gradlint-baseline.json", "2/4"),
+)
 
 
 def fences(page: Path) -> list[tuple[str, str]]:

@@ -75,6 +75,10 @@ NEXT_START = "from gradlint.base.scratch import scratch_folder; scratch_folder()
 
 WORDS = ("a.py", "b.py", "c.py", "--select", "GL401", "--seed", "1")
 
+#: Codes that a signal to the worker explains: it crashed, was out of memory, or was interrupted
+#: while it imported the file of the op.
+OF_THE_HIT = {"GL001", "GL005", "GL007"}
+
 #: Op → verdict where nothing happens.
 VERDICTS = {
     f"{name}.py:{kind}{name}": verdict
@@ -156,7 +160,7 @@ def wrong_verdicts(ran: Ran, report: dict[str, Any]) -> list[str]:
             continue
         codes = {finding["code"] for finding in target["findings"]}
         what = f"{target['target']} is {verdict} ({', '.join(sorted(codes))})"
-        (blamed if codes & {"GL005", "GL007"} else found).append(what)
+        (blamed if codes & OF_THE_HIT else found).append(what)
     if not report["interrupted"]:
         missing = VERDICTS.keys() - {target["target"] for target in report["targets"]}
         found += [f"nothing is said of {target}" for target in sorted(missing)]
