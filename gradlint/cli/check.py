@@ -21,10 +21,12 @@ from gradlint.cli.options import (
     Inputs,
     Output,
     Seed,
+    SkipOthers,
     Texts,
     Untrusted,
     one_of,
     option,
+    with_operators,
 )
 from gradlint.model.report import Report
 from gradlint.rules.catalogue import rule_names
@@ -116,6 +118,7 @@ def check(
             "--triton-interpret", help="Run Triton kernels on the CPU, in Triton's interpreter."
         ),
     ] = False,
+    skip_others: SkipOthers = False,
     fail_on: Annotated[
         str | None,
         option(
@@ -159,6 +162,10 @@ def check(
             place="check",
             hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
         )
+    if skip_others:
+        targets = with_operators(targets)
+        if not targets:
+            return 0
     from gradlint.cli import progress as _progress
     from gradlint.model.resolve import resolve_settings
     from gradlint.running.run import execute
