@@ -36,6 +36,12 @@ description
 # Methods of generated namespaces, looked up by name.
 rand_like
 
+# Read by the template of the page of HTML, and by junitparser.
+caption
+dots
+other_sweeps
+system_out
+
 # Methods that pydantic calls of a schema's generator.
 float_schema
 default_schema

@@ -11,7 +11,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +71,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nearly all that imports make stays: nobody looks for garbage among it meanwhile."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: the garbage collector looks at it no
     more, and goes through all that is left a tenth as often. With hundreds of thousands of objects
@@ -80,8 +90,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(young, middle, 10 * old)
 
 
-#: Variables of whoever runs the tests that change what is printed.
-OF_THE_TERMINAL = ("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
+#: Variables of whoever runs the tests that change what is printed, or where.
+OF_THE_TERMINAL = (
+    *("FORCE_COLOR", "NO_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS"),
+    *("GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE", "CI_PROJECT_DIR"),
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,9 +104,13 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
     start, stop = _server.start, _server.stop
 
     def started(
-        load: str = "tracing", sources: Sequence[str] = (), *, private: bool = False
+        load: str = "tracing",
+        sources: Sequence[str] = (),
+        *,
+        private: bool = False,
+        many: bool = False,
     ) -> None:
-        start("tracing", sources, private=private)
+        start("tracing", sources, private=private, many=many)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", started)

@@ -31,6 +31,7 @@ _UNSEEN = re.compile(
 #: What the runners of GitHub (`::` first in a line, `##[` anywhere) and Azure (`##vso[` anywhere)
 #: take for a command when it is printed: the first character of each.
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#(?:vso)?\[)")
+_ANYWHERE = re.compile(r"#(?=#(?:vso)?\[)")
 
 _ASCII = {
     "…": "...",
@@ -77,6 +78,11 @@ def escape(text: str, ascii: bool = False) -> str:
 def disarmed(line: str) -> str:
     """``line`` with what the log of a CI system would obey shown as a Python escape."""
     return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", line)
+
+
+def disarmed_json(text: str) -> str:
+    """JSON ``text`` with the same in its strings shown by JSON's own escapes: it means the same."""
+    return _ANYWHERE.sub("\\\\u0023", text)
 
 
 def lines_of(text: str, ascii: bool = False) -> list[str]:

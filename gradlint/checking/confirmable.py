@@ -56,6 +56,7 @@ def _reason(subject: Subject) -> str:
         "it declares a surrogate gradient": bool(op.intent.surrogate),
         "no input requires grad": not problem.inputs,
         "it works with `.backward()` only": problem.only_backward,
+        "its backward leaves gradients in `.grad`": bool(problem.fills_grad),
         "some of its outputs are infinite whatever the inputs": bool(problem.zeroed),
         "it changes the process that it runs in": problem.preserve_state,
         "its inputs are confined to a part of their space": confined,

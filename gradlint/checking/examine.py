@@ -7,7 +7,7 @@ import fnmatch
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -29,6 +29,7 @@ from gradlint.model.events import (
     ANATOMY,
     FURTHER,
     REGUESSED,
+    Accepts,
     Anatomy,
     Begin,
     CheckDone,
@@ -48,6 +49,7 @@ from gradlint.model.report import (
     ACCEPTED_IN,
     IGNORED_BY_OP,
     IGNORED_IN_SETTINGS,
+    Accepted,
     Check,
     Finding,
     InputPower,
@@ -61,9 +63,9 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.decide import Decision
 from gradlint.ops.patience import NotTried, Patience
 from gradlint.ops.phase import phase
-from gradlint.rules.catalogue import CATALOGUE, select_rules
-from gradlint.targets.intent import ignores_in
+from gradlint.rules.catalogue import CATALOGUE, longest_match, select_rules
 from gradlint.targets.source_file import read_source
+from gradlint.targets.suppressions import suppressions_in
 from gradlint.trace.anatomy import anatomy
 from gradlint.trace.coverage import Coverage
 from gradlint.trace.global_state import preserved_state
@@ -133,14 +135,19 @@ def next_step(subject: Subject, code: str, note: str) -> str:
     return "try other inputs (--inputs)"
 
 
-def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, str]:
-    """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all."""
+def ignored_rules(
+    op: Op, rules: list[Rule], settings: Settings, *, isolated: bool = True
+) -> dict[str, str]:
+    """Code → why it is left out, of those ``rules`` that need not run on ``op`` at all.
+
+    Rules that only find what the op accepts run all the same, so that it is known whether anything
+    is left to accept; but not in a process that is not ``isolated``, which a crash would end.
+    """
     found = {}
     for rule in rules:
-        # What nobody trusts can't say what need not be looked at.
-        reason = None if settings.untrusted else _longest_match(op.ignores, rule.code)
-        if reason is not None:
-            found[rule.code] = f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
+        under = None if isolated else longest_match(op.ignores, rule.code)
+        if under is not None:
+            found[rule.code] = _by_op(op.ignores[under])
             continue
         pattern = _ignoring_pattern(op, rule.code, settings)
         if pattern is not None:
@@ -148,29 +155,41 @@ def ignored_rules(op: Op, rules: list[Rule], settings: Settings) -> dict[str, st
     return found
 
 
-def without_suppressed(outcome: Outcome) -> Outcome:
-    """``outcome`` without the findings that a comment on their line, or on the ``def`` around it,
-    accepts: ``# gradlint: ignore[GL602] reason``."""
+def without_suppressed(outcome: Outcome, ignores: Mapping[str, str] | None = None) -> Outcome:
+    """``outcome`` without the findings that are accepted: by a comment on their line, or on the
+    ``def`` or ``class`` around it (``# gradlint: ignore[GL602] reason``), or by the op.
+
+    Args:
+        ignores: rule code → reason, declared with the op.
+    """
     kept, notes = [], []
     for finding in outcome.findings:
-        reason = _reason_in_comment(finding)
-        if reason is None:
+        accepted = _accepted_by_comment(finding) or _accepted_by_op(finding, ignores or {})
+        if accepted is None:
             kept.append(finding)
-        else:
-            notes.append(f"{ACCEPTED_IN} {finding.location}" + (f": {reason}" if reason else ""))
+            continue
+        outcome.accepted.append(accepted)
+        notes.append(_by_op(accepted.reason))
+        if accepted.location is not None:
+            reason = f": {accepted.reason}" if accepted.reason else ""
+            notes[-1] = f"{ACCEPTED_IN} {finding.location}{reason}"
     if not notes:
         return outcome
     outcome.findings = kept
+    notes = list(dict.fromkeys(notes))
     outcome.note = "; ".join(part for part in (outcome.note, *notes) if part)
     if outcome.verdict == "fail" and all(finding.severity == "info" for finding in kept):
         outcome.verdict = "skipped"
     return outcome
 
 
-def _longest_match(ignores: dict[str, str], code: str) -> str | None:
-    """The reason under ``code`` or the longest prefix of it."""
-    fitting = [key for key in ignores if code.startswith(key)]
-    return ignores[max(fitting, key=len)] if fitting else None
+def _by_op(reason: str) -> str:
+    return f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP
+
+
+def _accepted_by_op(finding: Finding, ignores: Mapping[str, str]) -> Accepted | None:
+    under = longest_match(ignores, finding.code)
+    return None if under is None else Accepted(finding.code, under, ignores[under])
 
 
 def _ignoring_pattern(op: Op, code: str, settings: Settings) -> str | None:
@@ -183,15 +202,17 @@ def _ignoring_pattern(op: Op, code: str, settings: Settings) -> str | None:
     return None
 
 
-def _reason_in_comment(finding: Finding) -> str | None:
+def _accepted_by_comment(finding: Finding) -> Accepted | None:
     location = finding.location
     source = read_source(os.path.abspath(location.file)) if location is not None else None
     if location is None or source is None or source.tree is None:
         return None
     for first, last in _scopes(source.tree, location):
-        reason = _longest_match(ignores_in(source, first, last), finding.code)
-        if reason is not None:
-            return reason
+        found = suppressions_in(source, first, last)
+        under = longest_match(found, finding.code)
+        if under is not None:
+            place = Location(location.file, found[under].line)
+            return Accepted(finding.code, under, found[under].reason, place)
     return None
 
 
@@ -224,6 +245,8 @@ def examine(
     settings: Settings,
     emit: Emit,
     done: frozenset[tuple[str, str]] = frozenset(),
+    *,
+    isolated: bool = True,
 ) -> None:
     """Run every selected rule on every sample, dtype and device, emitting events as they come.
 
@@ -233,13 +256,18 @@ def examine(
         settings: what was asked for.
         emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
+        isolated: whether this process may crash.
     """
+    if settings.untrusted:
+        op.ignores = {}  # what nobody trusts can't say what is to be accepted
+    if op.ignores:
+        emit(Accepts(dict(op.ignores)))
     rules = [
         rule
         for rule in select_rules(settings, CATALOGUE)
         if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
     ]
-    ignored = ignored_rules(op, rules, settings)
+    ignored = ignored_rules(op, rules, settings, isolated=isolated)
     for code, reason in ignored.items():
         emit(Skip(code, reason))
     rules = sorted(
@@ -257,7 +285,7 @@ def examine(
         if (REGUESSED, sample.label) in done  # before a crash
     }
     variants = [instead[v.label].sample if v.label in instead else v for v in variants]
-    emit(Samples([_described(op, sample) for sample in variants]))
+    emit(Samples([described_sample(op, sample) for sample in variants]))
     once = _EachDefectOnce(emit)
     asked = TorchAsked(once, done)
     first: Subject | None = None
@@ -300,7 +328,7 @@ def _guessed_otherwise(
         wrong = first_words(once.findings, sample.label)
         once.forget(sample.label)
         note = f"forward takes other inputs, for which it may not be meant: {wrong} there"
-        once(Reguessed(_described(subject.op, seen.subject.sample), note))
+        once(Reguessed(described_sample(subject.op, seen.subject.sample), note))
     return seen.subject
 
 
@@ -350,7 +378,7 @@ def _look_further(
         FurtherSamples(first, emit, done, explain, told, others).run()
 
 
-def _described(op: Op, sample: Sample) -> SampleReport:
+def described_sample(op: Op, sample: Sample) -> SampleReport:
     """What a report shows of ``sample``: its arguments, and the parameters of a module."""
     report = sample.report(op.signature)
     if op.module is not None:
@@ -546,7 +574,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             with _watched(subject, rule):
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             if not subject.settings.untrusted:
-                outcome = without_suppressed(outcome)
+                outcome = without_suppressed(outcome, subject.op.ignores)
             outcome = as_loud_as_evidence(outcome)
         except OpRaised as raised:
             name = type(raised.error).__name__
@@ -582,6 +610,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 help=next_step(subject, rule.code, outcome.note)
                 if outcome.verdict == "inconclusive"
                 else "",
+                accepted=outcome.accepted,
             )
         ),
     )

@@ -79,7 +79,10 @@ def _root(finding: Finding, findings: Sequence[Finding]) -> Finding | None:
 
 
 def _as_grave(root: Finding, finding: Finding) -> bool:
-    """Whether ``root`` may explain ``finding``: a note explains no failure."""
+    """Whether ``root`` may explain ``finding``: a note explains no failure, and what shows only at
+    inputs of another kind nothing graver that shows at the sample."""
+    if root.grounds.where in BEYOND and finding.grounds.where not in BEYOND:
+        return _WORST.index(root.severity) <= _WORST.index(finding.severity)
     return root.severity != "info" or finding.severity == "info"
 
 

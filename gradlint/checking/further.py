@@ -37,27 +37,21 @@ from gradlint.experiments.layout.meant_broadcasting import (
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import (
-    Designed,
-    around,
-    beyond,
-    broadcast,
-    constructions_with_optionals,
-    farther_alone,
+from gradlint.inputs.designed import Designed
+from gradlint.inputs.designed_arguments import (
     is_written_for,
-    nearer,
     other_arguments,
-    other_constructions,
-    other_indices,
-    other_mode,
     other_optionals,
-    other_values,
-    ranking,
     several_arguments,
-    up_to_limits,
     with_arguments,
-    with_ties,
 )
+from gradlint.inputs.designed_broadcasts import broadcast
+from gradlint.inputs.designed_constructions import (
+    constructions_with_optionals,
+    other_constructions,
+    other_mode,
+)
+from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.designed_kinds import (
     as_batch,
     as_complex,
@@ -66,8 +60,20 @@ from gradlint.inputs.designed_kinds import (
     with_equal_eigenvalues,
 )
 from gradlint.inputs.designed_marks import marked_labels
+from gradlint.inputs.designed_masks import mixed_masks
+from gradlint.inputs.designed_orders import ranking, with_ties
+from gradlint.inputs.designed_tested import exact_values
+from gradlint.inputs.designed_values import (
+    around,
+    beyond,
+    farther_alone,
+    nearer,
+    other_values,
+    up_to_limits,
+)
 from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import alike_where_unlike, resizable, within_bounds
+from gradlint.inputs.seen_domains import with_seen_domains
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
 from gradlint.model.report import Tried
@@ -225,18 +231,15 @@ class FurtherSamples:
         return "too few digits" if bits < FEWEST_BITS else ""
 
     def _designed(self) -> Iterator[Designed]:
-        op, sample, seed = self.subject.op, self.subject.sample, self.subject.seed
+        op, seed = self.subject.op, self.subject.seed
+        sample = with_seen_domains(op, self.subject.sample)
+        inferred = sample.origin == "inferred"
         yield from other_arguments(op, sample, seed)
-        if sample.origin == "inferred":
-            watched = self._watched()
-            if watched is None:
-                return
-            yield from marked_labels(op, sample)
-            repeat = not watched.overwrites
-            yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
-            for name in self._ranking():
-                yield from with_ties(op, sample, name)
-            yield from around(op, sample, watched.thresholds)
+        watched = self._watched()
+        if watched is None:
+            return
+        yield from self._of_meanings(sample, watched)
+        if inferred:
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
@@ -245,14 +248,28 @@ class FurtherSamples:
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
         yield from other_mode(op, sample)
-        if sample.origin == "inferred":
+        if inferred:
             yield from other_constructions(op, sample)
             yield from constructions_with_optionals(op, self.others)
         yield from other_optionals(op, self.others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
-        if sample.origin == "inferred":
-            yield from broadcast(op, sample)
+        yield from broadcast(op, sample)
+        if inferred:
             yield from other_values(op, sample)
+
+    def _of_meanings(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
+        """Samples that forward treats in another way, of the same kind as inputs that were given,
+        too: what is ignored occurs, indices repeat, masks are mixed, numbers tie or pass a
+        threshold."""
+        op = self.subject.op
+        yield from marked_labels(op, sample)
+        yield from mixed_masks(op, sample)
+        repeat = not watched.overwrites
+        yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
+        yield from exact_values(op, sample, watched.tested)
+        for name in self._ranking(sample):
+            yield from with_ties(op, sample, name)
+        yield from around(op, sample, watched.thresholds)
 
     def _of_other_kinds(self) -> Iterator[Designed]:
         """Samples that the op takes only if it was written for them."""
@@ -266,11 +283,11 @@ class FurtherSamples:
             yield from as_complex(op, sample, expected=expected, real=real) if real else (designed,)
         yield from as_batch(op, sample)
 
-    def _ranking(self) -> Iterator[str]:
+    def _ranking(self, sample: Sample) -> Iterator[str]:
         """Names of the tensors of which only the order counts: outputs stay the same, to the last
         bit, with other numbers in that order."""
         subject, problem = self.subject, self.subject.problem
-        for name, other in ranking(subject.op, subject.sample):
+        for name, other in ranking(subject.op, sample):
             there = problem.at(other.sample)
             try:
                 outputs = there.forward()

@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import torch
+
 from gradlint.experiments.call_budget import SINGLE_DIRECTION, decide_within
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.subject import Subject
@@ -19,6 +21,7 @@ from gradlint.model.report import Finding
 from gradlint.model.sample import Sample
 from gradlint.numerics.decide import decide
 from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.op_io import OpRaised
 
 #: Findings that put a guess in question: first derivatives at the sample itself.
@@ -74,6 +77,8 @@ def guess_otherwise(subject: Subject) -> Questioned:
     if make is None or subject.settings.max_calls is not None or not _is_wrong(subject):
         return found
     for sample in itertools.islice(make(), MOST):
+        if any("triangular" in sample.domains.get(name, "") for name in _made_triangular(subject)):
+            continue
         there = Subject(subject.op, replace(sample, label=subject.sample.label), subject.settings)
         there.coverage = subject.coverage
         found.judged += 1
@@ -84,6 +89,27 @@ def guess_otherwise(subject: Subject) -> Questioned:
             found.subject = there
             break
     return found
+
+
+def _made_triangular(subject: Subject) -> frozenset[str]:
+    """The inputs of which forward takes a triangle itself: it is meant for whole matrices, and the
+    gradient of what it leaves out is zero."""
+    return subject.once(_find_made_triangular)
+
+
+def _find_made_triangular(subject: Subject) -> frozenset[str]:
+    watched = Comparisons()
+    try:
+        with watched:
+            subject.problem.forward()
+    except (OpRaised, RuntimeError):
+        return frozenset()
+    return frozenset(
+        name
+        for name, tensor in subject.sample.named_tensors(subject.op.signature)
+        for other in watched.triangles
+        if tensor.shape == other.shape and torch.equal(tensor.detach(), other)
+    )
 
 
 def _is_wrong(subject: Subject) -> bool:

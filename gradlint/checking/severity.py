@@ -29,11 +29,13 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
         " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
-        " gradlint moved an option; a wrong gradient where a function among the arguments was"
+        " gradlint moved an option; a wrong"
+        " gradient where a function among the arguments was"
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
-        " or Riemannian gradient, or that is right for what an orthonormal basis spans, or of a"
+        " or Riemannian gradient or relevance, or that is right for what an orthonormal basis"
+        " spans, or of a"
         " surrogate: forward returns its input, or is a staircase that changes as backward says"
         " over many stairs, or calls a Function that rounds or steps and explains the error, or"
         " backward goes by the positive part of grad_output; second derivatives silently lost",
@@ -41,7 +43,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "info",
         "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
-        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator); a difference"
+        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward in"
+        " a Function that has a vmap or jvp of its own); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
         " input that the documentation calls a constant; NaN where forward"
@@ -109,7 +112,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward iterates to a tolerance, which explains the difference",
+        "forward iterates: how far it converges explains the difference",
         lambda g: g.explained == "solver",
     ),
     Reason(
@@ -211,6 +214,11 @@ POLICY = (
         "warning",
         "the documentation speaks of a natural or Riemannian gradient, which is no derivative",
         lambda g: g.explained == "geometry",
+    ),
+    Reason(
+        "warning",
+        "the documentation says that backward hands back relevance, which is no derivative",
+        lambda g: g.explained == "attribution",
     ),
     Reason(
         "warning",

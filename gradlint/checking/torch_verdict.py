@@ -360,6 +360,8 @@ class TorchAsked:
             left_out = f"left out: beyond --max-calls {subject.plan.budget}"
         elif subject.made("make_guarded") and subject.once(make_guarded).freed:
             left_out = "left out: the op frees memory that it is given, which torch's check reads"
+        elif subject.problem.fills_grad:
+            left_out = "left out: backward leaves gradients in `.grad`, where torch does not look"
         if left_out:
             verdict = TorchVerdict("fast", "skipped", left_out, sample=label)
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -14,21 +13,31 @@ from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
+    BaselineFile,
+    ChangedSince,
     Color,
     Debug,
     Device,
+    Dtype,
+    Ignore,
     Imports,
     Inputs,
+    Jobs,
+    LastFailed,
+    Order,
     Output,
     Seed,
+    Select,
+    Shard,
     SkipOthers,
     Texts,
+    Timeout,
     Untrusted,
-    one_of,
     option,
+    targets_of,
     with_operators,
 )
-from gradlint.model.report import Report
+from gradlint.cli.outputs import Outputs
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
@@ -51,44 +60,13 @@ def check(
             help="Exit with 2 if a device is absent, instead of skipping its checks.",
         ),
     ] = None,
-    dtype: Annotated[
-        Texts,
-        option(
-            "--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."
-        ),
-    ] = None,
-    select: Annotated[
-        Texts,
-        option(
-            "--select",
-            metavar="CODES",
-            help="Rules to run: codes, prefixes or names. Default: all.",
-        ),
-    ] = None,
-    ignore: Annotated[
-        Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")
-    ] = None,
-    order: Annotated[
-        int | None,
-        option(
-            "--order",
-            metavar="1|2",
-            help="2 (default) checks second derivatives too.",
-        ),
-    ] = None,
+    dtype: Dtype = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    order: Order = None,
     seed: Seed = None,
-    timeout: Annotated[
-        float | None,
-        option(
-            "--timeout",
-            metavar="S",
-            help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
-    ] = None,
+    timeout: Timeout = None,
+    jobs: Jobs = None,
     memory: Annotated[
         int | None,
         option("--memory", min=1, metavar="MIB", help="Memory that one operator may allocate."),
@@ -128,8 +106,39 @@ def check(
             "passes with code that never ran fails the run, too.",
         ),
     ] = None,
+    baseline: BaselineFile = None,
+    require_coverage: Annotated[
+        Texts,
+        option(
+            "--require-coverage",
+            metavar="PATH",
+            help="Fail if an operator under PATH is checked by nothing (repeatable).",
+        ),
+    ] = None,
+    changed_since: ChangedSince = None,
+    shard: Shard = None,
+    last_failed: LastFailed = False,
+    max_failures: Annotated[
+        int | None,
+        option(
+            "--max-failures", min=1, metavar="N", help="End after N operators that fail the run."
+        ),
+    ] = None,
+    first_failure: Annotated[
+        bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
+    ] = False,
+    show_settings: Annotated[
+        bool,
+        option("--show-settings", help="Show every setting and where it comes from; run nothing."),
+    ] = False,
     output_format: Annotated[
-        str, option("--output-format", metavar="FORMAT", help="full (default), concise or json.")
+        str,
+        option(
+            "--output-format",
+            metavar="FORMAT",
+            help="full (default), concise, json, jsonl, junit, sarif, github, gitlab, markdown or "
+            "html.",
+        ),
     ] = "full",
     output: Output = None,
     report: Annotated[
@@ -156,24 +165,22 @@ def check(
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
-    if not targets:
-        raise GradlintError(
-            "no target given",
-            place="check",
-            hint="name one, such as `gradlint check path/file.py:Name`; --help shows all kinds",
-        )
-    if skip_others:
+    if skip_others and targets:
         targets = with_operators(targets)
         if not targets:
             return 0
     from gradlint.cli import progress as _progress
-    from gradlint.model.resolve import resolve_settings
-    from gradlint.running.run import execute
+    from gradlint.gate.choice import Choice
+    from gradlint.gate.gated import gated
+    from gradlint.model.resolve import resolved_settings
+    from gradlint.report.settings import settings_text
 
     if triton_interpret:
         _interpret_triton()
-    outputs = _outputs(output_format, output, report or [], quiet=quiet)
-    settings = resolve_settings(
+    outputs = Outputs.asked_for(
+        output_format, output, report or [], color=color, verbose=verbose, quiet=quiet
+    )
+    settings, origins = resolved_settings(
         {
             "inputs": inputs,
             "device": device,
@@ -191,16 +198,29 @@ def check(
             "untrusted": untrusted,
             "import": imports,
             "fail_on": fail_on,
+            "baseline": baseline,
+            "require_coverage": require_coverage,
+            "max_failures": 1 if first_failure else max_failures,
             "debug": debug or None,
         },
         rules=rule_names(),
         warn=_console.print_warning,
     )
+    if show_settings:
+        _console.write(settings_text(settings, origins))
+        return 0
+    targets = targets_of(targets, settings, "check")
     with _progress.bar(quiet=quiet) as on_progress:
-        run = execute(targets, settings, on_progress=on_progress)
+        run = gated(
+            targets,
+            settings,
+            on_progress=on_progress,
+            choice=Choice(shard or "", changed_since, last_failed),
+            warn=_console.print_warning,
+        )
     if run.empty:
-        outputs = [(format, path) for format, path in outputs if format == "json" or path != "-"]
-    unwritten = _write_all(run.report, outputs, color=color, verbose=verbose, quiet=quiet)
+        outputs = outputs.without_people()
+    unwritten = outputs.write(run.report)
     _tell(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
@@ -217,57 +237,6 @@ def _interpret_triton() -> None:
             hint="run `pip install triton`; `gradlint env` says whether it works",
         )
     os.environ["TRITON_INTERPRET"] = "1"
-
-
-def _outputs(
-    format: str, path: str | None, extra: list[str], *, quiet: bool
-) -> list[tuple[str, str]]:
-    """Formats and paths to write, checked before anything runs."""
-    from gradlint.report.render import FORMATS
-
-    wanted = [("concise" if quiet and format == "full" else format, path or "-", "--output-format")]
-    for text in extra:
-        name, mark, file = text.partition("=")
-        if not mark or not file:
-            raise GradlintError(
-                f"expected FORMAT=PATH, got {text!r}",
-                place="--report",
-                hint="for example --report json=gradlint.json",
-            )
-        wanted.append((name, file, "--report"))
-    for name, file, flag in wanted:
-        one_of(name, FORMATS, flag)
-        _console.check_writable(file, _path_option(flag))
-    _console.check_distinct((_path_option(flag), file) for _, file, flag in wanted)
-    return [(name, file) for name, file, _ in wanted]
-
-
-def _path_option(flag: str) -> str:
-    """The option that names the file whose format ``flag`` names."""
-    return "-o" if flag == "--output-format" else flag
-
-
-def _write_all(
-    report: Report, outputs: list[tuple[str, str]], *, color: str, verbose: int, quiet: bool
-) -> list[GradlintError]:
-    """Write every report; what went wrong with those that could not be written."""
-    return _console.failures(
-        partial(_write, report, format, path, color=color, verbose=verbose, quiet=quiet)
-        for format, path in outputs
-    )
-
-
-def _write(
-    report: Report, format: str, path: str, *, color: str, verbose: int, quiet: bool
-) -> None:
-    from gradlint.report.render import render_parts
-
-    if path != "-":
-        _console.write_file(path, render_parts(report, format, width=100, verbose=verbose))
-    elif not (quiet and report.ok):
-        options = _console.stream_options(sys.stdout, color)
-        parts = render_parts(report, format, verbose=verbose, **options)
-        _console.write_parts(parts, colored=options["color"])
 
 
 def _tell(run: Run, *, debug: bool) -> None:

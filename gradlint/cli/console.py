@@ -80,13 +80,13 @@ def write_json(value: Any) -> None:
     write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def write_page(add: Callable[[Any, bool], None]) -> None:
+def write_page(add: Callable[[Any, bool], None], *, verbose: int = 0) -> None:
     """Write the :class:`Page` that ``add`` fills, as the standard output can show it; ``add`` is
     told whether in colour."""
     from gradlint.report.text import Page
 
     options = stream_options(sys.stdout, "auto")
-    page = Page(options["width"], ascii=options["ascii"])
+    page = Page(options["width"], ascii=options["ascii"], verbose=verbose)
     add(page, options["color"])
     write(page.text(color=options["color"]), colored=options["color"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,8 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "sweep", "overrides", "init")
-_WORKING_IN_GROUP = (("kernels", "build"), ("kernels", "check"), ("kernels", "bench"))
+_WORKING = ("check", "list", "sweep", "overrides", "init")
+_WORKING_IN_GROUP = (
+    *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
+    *(("baseline", "write"), ("baseline", "prune")),
+)
+
+#: Folders that are looked at before the server starts (heuristic: a few milliseconds).
+_MOST_FOLDERS = 100
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -46,7 +53,8 @@ def _run(words: list[str]) -> int:
     _server.adopt()
     try:
         # torch loads while the command line is imported and read
-        _server.start(_load(words), private="--untrusted" in words)
+        many = any(_holds_many(word) for word in words[1:])
+        _server.start(_load(words), private="--untrusted" in words, many=many)
         from gradlint.cli.app import main as run
 
         return run(words)
@@ -74,3 +82,16 @@ def _traces(words: Sequence[str]) -> bool:
     named = [after for word, after in pairs if word == "--select"]
     named += [word.partition("=")[2] for word in words if word.startswith("--select=")]
     return not named or any("GL9" in text.upper() or "ALL" in text.upper() for text in named)
+
+
+def _holds_many(word: str) -> bool:
+    """Whether ``word`` names a folder with so many files that it may hold many operators. How many
+    there are is known only when all are read; the server may be loaded by then."""
+    from gradlint.running.server import MANY_OPERATORS
+
+    files = 0
+    for _, _, names in islice(os.walk(word), _MOST_FOLDERS):
+        files += sum(name.endswith(".py") for name in names)
+        if files >= MANY_OPERATORS:
+            return True
+    return False

@@ -9,6 +9,7 @@ import typer
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
 from gradlint.cli.completion import completer
+from gradlint.model.settings import Settings
 
 #: Options that may be given several times, or not at all.
 Texts = list[str] | None
@@ -42,6 +43,33 @@ Inputs = Annotated[
     ),
 ]
 Device = Annotated[Texts, option("--device", metavar="LIST", help="cpu,cuda. Default: cpu.")]
+Dtype = Annotated[
+    Texts,
+    option("--dtype", metavar="LIST", help="float64,float32,bfloat16,float16. Default: float64."),
+]
+Select = Annotated[
+    Texts,
+    option(
+        "--select", metavar="CODES", help="Rules to run: codes, prefixes or names. Default: all."
+    ),
+]
+Ignore = Annotated[Texts, option("--ignore", metavar="CODES", help="Rules to leave out.")]
+Order = Annotated[
+    int | None,
+    option("--order", metavar="1|2", help="2 (default) checks second derivatives too."),
+]
+Timeout = Annotated[
+    float | None,
+    option(
+        "--timeout",
+        metavar="S",
+        help="Time limit for loading, for inputs, and for each rule. Default: 60 seconds.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    option("-j", "--jobs", metavar="N", help="Number of workers. Default: number of cores."),
+]
 Seed = Annotated[
     int | None,
     option(
@@ -70,6 +98,29 @@ SkipOthers = Annotated[
         "left. For hooks that are given the files of a commit.",
     ),
 ]
+Shard = Annotated[
+    str | None,
+    option("--shard", metavar="I/N", help="Only the I-th of N parts of the operators."),
+]
+ChangedSince = Annotated[
+    str | None,
+    option(
+        "--changed-since",
+        metavar="REV",
+        help="Only operators whose files, or what they import or build, changed since REV of git.",
+    ),
+]
+LastFailed = Annotated[
+    bool, option("--last-failed", help="Only operators that failed when they were checked last.")
+]
+BaselineFile = Annotated[
+    str | None,
+    option(
+        "--baseline",
+        metavar="FILE",
+        help="Findings in it do not fail the run; `gradlint baseline write` makes it.",
+    ),
+]
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]
@@ -92,6 +143,23 @@ def one_of(value: str, choices: tuple[str, ...], option: str) -> str:
         place=option,
         hint=did_you_mean(value, choices),
     )
+
+
+def targets_of(given: Texts, settings: Settings, command: str) -> list[str]:
+    """The targets that were typed, or those of the settings.
+
+    Raises:
+        GradlintError: there are none.
+    """
+    targets = given or [*settings.paths]
+    if not targets:
+        raise GradlintError(
+            "no target given",
+            place=command,
+            hint=f"name one, such as `gradlint {command} path/file.py:Name`, or set `paths` in "
+            "[tool.gradlint]; --help shows all kinds",
+        )
+    return targets
 
 
 def _text_or_json(value: str) -> str:

@@ -12,19 +12,25 @@ from gradlint.base.text import did_you_mean
 from gradlint.cli import console as _console
 
 #: Kind of document → what it describes.
-KINDS = {"spec": "a YAML op spec", "report": "the JSON report of `gradlint check`"}
+KINDS = {
+    "spec": "a YAML op spec",
+    "report": "the JSON report of `gradlint check`",
+    "settings": "[tool.gradlint] in pyproject.toml",
+}
 
 
 def schema(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="spec (YAML op specs) or report (the JSON report)."),
+        typer.Argument(
+            metavar="KIND", help="spec (YAML op specs), report (the JSON report) or settings."
+        ),
     ],
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="FILE", help="Write to FILE.")
     ] = "-",
 ) -> None:
-    """Print the JSON Schema (2020-12) of specs or reports.
+    """Print the JSON Schema (2020-12) of specs, reports or settings.
 
     Editors find it by the line `# yaml-language-server: $schema=FILE` at the top of a spec.
     """
@@ -43,6 +49,10 @@ def _schema(kind: str) -> str:
         from gradlint.report.schema import json_schema as report_schema
 
         return json.dumps(report_schema(), indent=2) + "\n"
+    if kind == "settings":
+        from gradlint.model.resolve import json_schema as settings_schema
+
+        return json.dumps(settings_schema(), indent=2) + "\n"
     from gradlint.spec.schema import json_schema
 
     return json.dumps(json_schema(), indent=2) + "\n"

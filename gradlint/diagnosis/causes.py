@@ -77,7 +77,8 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
         return None
     tensors = list(_candidates(first))
     count, bad = int(wrong.sum() + right.sum()), int(wrong.sum())
-    if FORMS * len(tensors) > MOST_CHANCE * math.comb(count, bad):
+    # The choices of wrong elements among thousands are more than a float can hold.
+    if math.comb(count, bad) < FORMS * len(tensors) / MOST_CHANCE:
         return None
     for owner, values in tensors:
         words = _range(values[wrong], values[right], owner, numbers(first.arguments))

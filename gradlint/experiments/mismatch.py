@@ -71,6 +71,9 @@ SHOWN = 3
 #: the cause.
 MEASURE_ALL_QUICKLY, MEASURE_ALL, MEASURE_ALL_LAST = 16, 256, 4096
 
+#: Elements of which a report maps the error.
+MAPPED = 1024
+
 #: Seconds that measuring all elements of a gradient may take.
 MOST_SECONDS = 3.0
 
@@ -395,6 +398,7 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
     own = evidence.own.reshape(-1)[evidence.elements.to(evidence.own.device)].cpu()
     error = (own - evidence.measured).abs()
     error = torch.where(wrong & torch.isfinite(error), error, torch.zeros_like(error))
+    numbers["error_map"] = _error_map(evidence, error)
     order = torch.argsort(error, descending=True)[:SHOWN].tolist()
     numbers["elements"] = [
         {
@@ -409,6 +413,17 @@ def describe_elements(evidence: Evidence, numbers: dict[str, Any]) -> list[int] 
     if not numbers["elements"]:
         return None
     return list(unravel(int(evidence.elements[order[0]]), shape))
+
+
+def _error_map(evidence: Evidence, error: torch.Tensor) -> dict[str, list[Any]]:
+    """The error of the first elements that were measured, 0 within the error bar, by their flat
+    positions in a tensor of this shape."""
+    kept = torch.nonzero(evidence.good).reshape(-1)[:MAPPED]
+    return {
+        "shape": list(evidence.own.shape),
+        "positions": evidence.elements[kept].tolist(),
+        "errors": [float(f"{value:.3g}") for value in error[kept].tolist()],
+    }
 
 
 def plain_number(value: torch.Tensor) -> float | str:

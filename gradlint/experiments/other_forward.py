@@ -31,7 +31,7 @@ from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.diagnosis.evidence import EXPLAINED, LEFT, Evidence, Fit, at, meets
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import other_arguments, with_arguments
+from gradlint.inputs.designed_arguments import other_arguments, with_arguments
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.numerics.directions import direction

@@ -30,7 +30,7 @@ from gradlint.targets.source_file import read_source, shown_path
 CONTEXT = 2
 
 #: Exceptions that no input can avoid, once the line is reached.
-_WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
+WHATEVER_THE_INPUTS = (NameError, ImportError, NotImplementedError, SyntaxError)
 
 #: Errors, as ``gradlint.diagnosis.engine_errors`` calls them, that inputs of other sizes, values or
 #: dtypes may avoid, or fewer that require grad.
@@ -186,8 +186,20 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
         place=raised_place(error, prefer) or _without_line(subject, explanation),
         evidence=raised_evidence(error, prefer),
         help=_next_step(subject, explanation),
-        grounds=subject.grounds(silent=not (guessed or chosen), guessed=guessed, chosen=chosen),
+        grounds=subject.grounds(
+            silent=not (guessed or chosen),
+            guessed=guessed,
+            chosen=chosen,
+            refused=explanation is not None and _is_for_transforms(subject, explanation),
+        ),
     )
+
+
+def _is_for_transforms(subject: Subject, explanation: Explanation) -> bool:
+    """Whether a Function has no backward, and rules of its own for vmap or forward mode: it is
+    there for those, and raises where a gradient is asked for."""
+    own = vars(subject.op.function) if subject.op.function is not None else {}
+    return explanation.slug == "no-backward" and ("vmap" in own or "jvp" in own)
 
 
 def chosen_value(subject: Subject, error: BaseException) -> Literal["", "known", "by accident"]:
@@ -225,7 +237,7 @@ def inputs_may_be_at_fault(subject: Subject, error: BaseException) -> bool:
 
 
 def _others_may_avoid(subject: Subject, error: BaseException) -> bool:
-    if isinstance(error, _WHATEVER_THE_INPUTS):
+    if isinstance(error, WHATEVER_THE_INPUTS):
         return False
     found = explained(subject, error)
     if found is not None and found.slug == "unpack-saved-tensors":
@@ -243,9 +255,14 @@ def _own_names(subject: Subject) -> set[str]:
 
 
 def _reads_context(subject: Subject, error: BaseException) -> bool:
-    """Whether the line that raised names the context or what was saved."""
+    """Whether the line that raised names the context or what was saved, and no argument that is
+    kept there under its own name."""
     frames = user_frames(error, defining_file(subject))
-    return not frames or re.search(r"saved|ctx", frames[-1].line or "") is not None
+    line = (frames[-1].line or "") if frames else "ctx"
+    kept = set(re.findall(r"\bctx\.(\w+)", line))
+    if kept and subject.op.signature is not None and kept <= set(subject.op.signature.parameters):
+        return False
+    return re.search(r"saved|ctx", line) is not None
 
 
 def unsupported_finding(subject: Subject, rule: Rule, error: BaseException, dtype: str) -> Finding:

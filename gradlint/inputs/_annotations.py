@@ -24,7 +24,9 @@ from gradlint.inputs.documentation import (
     documented_interval,
     documented_scalar,
     documented_sign,
+    names_axis,
     shapes_in,
+    starred_rank,
 )
 from gradlint.inputs.domains import of_quantity, worded
 from gradlint.inputs.unlike import documented_unlike
@@ -202,6 +204,8 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     if shapes and parameters and not any(evidence.shape for evidence in parameters):
         # "Smooths (B, T, C)": of no parameter by name, so of the first.
         parameters[0].rank(len(shapes[0]), _DESCRIBED)
+    elif parameters and (rank := starred_rank(text)):
+        parameters[0].rank(rank, _SECOND)
 
 
 def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:
@@ -230,6 +234,8 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         )
     evidence.mentioned += worded(text)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
+    if not item.axes and not evidence.shape and names_axis(text, evidence.name):
+        evidence.say("int", _ANNOTATED)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):

@@ -331,6 +331,8 @@ def _call(op: Op, built: Built, working: str, leaves: list[torch.Tensor], *, clo
             held.requires_grad_(True)
             leaves.append(held)
         state[name] = held
+    if module is not op.module:
+        module.to(dtype)  # backward may read the module itself
     return torch.func.functional_call(module, state, args, kwargs)
 
 

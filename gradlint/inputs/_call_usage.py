@@ -13,9 +13,13 @@ import torch
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
-from gradlint.inputs._source import plain_function, resolve, syntax
+from gradlint.inputs._source import is_along_one_axis, plain_function, resolve, syntax
 from gradlint.inputs._statements import Statements
 from gradlint.targets.source_file import literal
+
+#: Weight of the evidence for a vector that is laid along one axis of another tensor, such as one
+#: value for each channel (heuristic: more than the rank of the other tensors counts for).
+ALONG_ONE_AXIS = 4.0
 
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
@@ -32,6 +36,10 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
         for name in ("open", "listdir", "stat", "makedirs", "mkdir", "remove", "fdopen")
     },
 }
+
+#: Weight of the evidence for an integer where numbers are counted up to it (heuristic: as much as
+#: an exact comparison with one).
+_COUNTED = 1.5
 
 
 class Calls(Statements):
@@ -74,6 +82,8 @@ class Calls(Statements):
         axes = [value for value in numbers if isinstance(value, int)]
         if name == "permute" and len(axes) == len(node.args) > 1:
             owner.rank(len(axes), 6.0)
+        elif name in ("view", "reshape") and is_along_one_axis(node.args):
+            owner.rank(1, ALONG_ONE_AXIS)
         elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "squeeze", "stride"):
             for axis in axes:
                 extra = 0 if name == "unsqueeze" else 1
@@ -136,6 +146,8 @@ class Calls(Statements):
             found.say(kind, weight)
         if key == 0:
             found.domain = domain_needed(name) or found.domain
+        if name == "arange":
+            found.say("int", _COUNTED)
         if name == "sparse_coo_tensor":
             self._of_sparse(found, call, key)
 

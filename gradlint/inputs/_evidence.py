@@ -47,6 +47,7 @@ class Evidence:
         weights: kind → weight of the evidence for it.
         ranks: rank → weight, for a tensor.
         least_rank: smallest rank that the code can work with.
+        named_ranks: ranks for which the code has a case of its own: ``if x.dim() == 4``.
         values: values the code compares it with, or that a caller passes; likeliest first.
         differentiable: True when backward returns something at its position, False for a
             literal None, None when unknown.
@@ -70,6 +71,7 @@ class Evidence:
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
+        sliced: whether the code takes the elements up to it, so that it is no axis.
         bounds: that its values keep beside other arguments, sizes and numbers.
         unlike: which of its integers are never alike, as documentation says: "permutation",
             "rows" or "elements"; empty when it says nothing.
@@ -82,6 +84,7 @@ class Evidence:
     weights: dict[str, float] = field(default_factory=dict)
     ranks: dict[int, float] = field(default_factory=dict)
     least_rank: int = 0
+    named_ranks: set[int] = field(default_factory=set)
     values: list[Any] = field(default_factory=list)
     classes: list[type] = field(default_factory=list)
     differentiable: bool | None = None
@@ -103,6 +106,7 @@ class Evidence:
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
+    sliced: bool = False
     bounds: list[Bound] = field(default_factory=list)
     unlike: str = ""
     path: bool = False

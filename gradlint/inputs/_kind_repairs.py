@@ -52,7 +52,9 @@ _KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("tensor", "tensors", "shape"),
         "any",
     ),
-    (r"(?i)complex", ("complex",), "tensor"),
+    # Of integers: they may be real numbers as well.
+    (r"floating point or complex", ("tensor",), "tensor"),
+    (r"(?i)(?<!floating point or )complex", ("complex",), "tensor"),
     (
         r"Boolean value of Tensor|ambiguous|must be bool|must be float|must be Number"
         r"|must be real number|converted to Scalar|cannot be converted to",

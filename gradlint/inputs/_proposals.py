@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -29,6 +30,10 @@ from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields, holds_tensors
+
+#: Values of an integer up to which forward takes elements (heuristic: halves of four differ from
+#: its even and odd elements, those of two do not).
+WIDTHS = (4, 2, 3, 1)
 
 #: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
@@ -74,13 +79,31 @@ def propose(op: Op, evidence: list[Evidence]) -> dict[str, list[Proposal]]:
     return found
 
 
+#: Ratio of two numbers that were chosen for parameters of which nothing sets one apart from the
+#: other: near enough for whatever range the first one lies in.
+APART = 0.9
+
+
 def first_plan(op: Op, proposals: dict[str, list[Proposal]]) -> Plan:
     """The likeliest plan."""
-    return Plan(
-        tuple(proposals),
-        tuple(options[0][0] for options in proposals.values()),
-        shares=(0.0,) * len(proposals),
-    )
+    guesses = _unequal(tuple(options[0][0] for options in proposals.values()))
+    return Plan(tuple(proposals), guesses, shares=(0.0,) * len(proposals))
+
+
+def _unequal(guesses: tuple[Guess, ...]) -> tuple[Guess, ...]:
+    """``guesses``, of which no two fractions that were chosen are equal: where ``gamma`` and
+    ``lam`` were both 0.7, a backward that takes one for the other would look right."""
+    made: list[Guess] = []
+    taken: list[float] = []
+    for guess in guesses:
+        value = guess.value if isinstance(guess, ValueGuess) and guess.kind == "float" else None
+        if isinstance(guess, ValueGuess) and isinstance(value, float) and not value.is_integer():
+            while value in taken:
+                value = round(APART * value, 4)
+            taken.append(value)
+            guess = replace(guess, value=value)
+        made.append(guess)
+    return tuple(made)
 
 
 def integer_tensors(evidence: Iterable[Evidence]) -> list[str]:
@@ -318,7 +341,9 @@ def _varargs(item: Evidence) -> list[Proposal]:
 
 
 def _ints(item: Evidence) -> list[Any]:
-    return _merged(item, int, _names.ints(item.name))
+    # `rotary_dim` may be how many channels are rotated.
+    widths = WIDTHS if item.sliced and _names.is_axis(item.name) else _names.ints(item.name)
+    return _merged(item, int, widths)
 
 
 def _floats(item: Evidence) -> list[Any]:

@@ -632,13 +632,17 @@ def _other_values(
     permuted = any("perm" in guess.domain for _, guess in plan.tensors())
     if isinstance(value, bool):
         yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
-    elif type(value) is int and _names.is_axis(name) and value in (-1, 0, 1) and not permuted:
+    elif type(value) is int and _may_be_axis(search, name, value) and not permuted:
         other = 0 if value else 1
         yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
     elif isinstance(value, str):
         for text in search.evidence[name].values[:4]:
             if isinstance(text, str) and text != value:
                 yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
+
+
+def _may_be_axis(search: Search, name: str, value: int) -> bool:
+    return _names.is_axis(name) and not search.evidence[name].sliced and value in (-1, 0, 1)
 
 
 def _takes_tensor(item: Evidence, search: Search) -> bool:

@@ -11,7 +11,7 @@ import heapq
 import itertools
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -81,6 +81,10 @@ _NEARER = 0.1
 #: What each tensor costs that has fewer axes than the code reads, as a vector that is transposed:
 #: forward may run for it, by accident (heuristic: as much as a square matrix).
 BELOW_RANK_COST = SQUARE_COST
+
+#: What it costs to give a tensor a number of axes for which the code has a case of its own: less
+#: than any other number of axes.
+NAMED_RANK_COST = 0.3
 
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
@@ -192,7 +196,7 @@ class Search:
             patience -= 1
             if trial.score == 0:
                 self.failures.append((plan, trial))
-            elif best is None or _better(node, trial, *best, _summed(self.evidence)):
+            elif best is None or _better(node, trial, *best, self.evidence):
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
@@ -364,6 +368,8 @@ class Search:
             misfit = GRADIENT_SHAPE_ERROR.search(trial.failure.text)
             if misfit is None:
                 yield from other_ranks(plan)
+            else:
+                yield from self._named_ranks(plan)
             if misfit is None or _is_nowhere(plan, misfit):
                 yield from without_own_axes(plan)
                 yield from self.as_scalars(plan)
@@ -373,6 +379,13 @@ class Search:
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
         yield from self._like_returned(plan, trial)
+
+    def _named_ranks(self, plan: Plan) -> Iterator[Plan]:
+        """The plan with the numbers of axes for which the code has a case of its own."""
+        for name, item in self.evidence.items():
+            for rank in sorted(item.named_ranks):
+                if rank_of(plan, name) not in (None, rank):
+                    yield with_rank(plan, name, rank, NAMED_RANK_COST)
 
     def _like_returned(self, plan: Plan, trial: Trial) -> Iterator[Plan]:
         """The plan with tensors like the gradients that were returned for them."""
@@ -545,10 +558,9 @@ def _summed(evidence: dict[str, Evidence]) -> list[str]:
 
 
 def _better(
-    node: _Candidate, trial: Trial, known: Plan, before: Trial, scalars: Collection[str] = ()
+    node: _Candidate, trial: Trial, known: Plan, before: Trial, evidence: dict[str, Evidence]
 ) -> bool:
-    """Whether ``trial`` counts more than the one ``before`` of the plan ``known``; backward makes
-    scalars of ``scalars``."""
+    """Whether ``trial`` counts more than the one ``before`` of the plan ``known``."""
     plan = node.plan
     if trial.score == before.score:
         fits = before.reduced and not trial.reduced and trial.zero <= before.zero
@@ -569,15 +581,15 @@ def _better(
     deeper = before.failure is not None and _TOO_FEW_AXES.search(before.failure.text)
     forced = node.forced if deeper else 0
     near = plan.cost <= known.cost + _MOST_EXTRA_COST + SQUARE_COST * forced
-    return near and not _hides_mistakes(plan, known, before, forced, scalars)
+    return near and not _hides_mistakes(plan, known, before, forced, evidence)
 
 
 def _hides_mistakes(
-    plan: Plan, known: Plan, before: Trial, forced: int, scalars: Collection[str] = ()
+    plan: Plan, known: Plan, before: Trial, forced: int, evidence: dict[str, Evidence]
 ) -> bool:
     """Whether wrong gradients may look right under the plan: it has more equal sizes than the
     ``forced`` ones, scalars where ``known`` has none, or more axes where a gradient had a wrong
-    shape, and backward did not ask for them."""
+    shape, and neither backward asked for them, nor has the code a case for that number of axes."""
     text = before.failure.text if before.failure is not None else ""
     asked = bool(text) and _wants_square(text)
     if plan.squares() - forced > known.squares() and not asked:
@@ -588,8 +600,13 @@ def _hides_mistakes(
     # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.
     misfit = GRADIENT_SHAPE_ERROR.search(text)
     lost = misfit is not None and not keeps_axes(misfit)
-    if lost and any(len(guess.axes) > ranks.get(name, 9) for name, guess in plan.tensors()):
+    more = ((name, guess) for name, guess in plan.tensors() if len(guess.axes) > ranks.get(name, 9))
+    if lost and any(
+        name not in evidence or len(guess.axes) not in evidence[name].named_ranks
+        for name, guess in more
+    ):
         return True
+    scalars = _summed(evidence)
     scalar = misfit is not None and not misfit.group(2)
     return not (scalar or _SHOULD_BE_SCALAR.search(text)) and any(
         not guess.axes and ranks.get(name) and name not in scalars for name, guess in plan.tensors()

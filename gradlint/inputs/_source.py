@@ -6,11 +6,11 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from gradlint.targets.source_file import read_source
+from gradlint.targets.source_file import literal, read_source
 
 
 def plain_function(thing: Any) -> Callable[..., Any] | None:
@@ -97,3 +97,28 @@ def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
 def ordered(values: Iterable[Any]) -> list[Any]:
     """``values`` as a list; sets, whose order differs from run to run, by their text."""
     return sorted(values, key=repr) if isinstance(values, (set, frozenset)) else list(values)
+
+
+def is_along_one_axis(arguments: Sequence[ast.expr]) -> bool:
+    """Whether the arguments of ``view`` or ``reshape`` lay a tensor along one axis among axes of
+    size 1: ``(1, -1, 1, 1)``, ``(1, -1, *[1] * k)``. (-1 alone flattens tensors of any shape.)"""
+    sizes = [literal(part)[1] for item in arguments for part in _parts_of_shape(item)]
+    return len(sizes) > 1 and sizes.count(-1) == 1 and sizes.count(1) == len(sizes) - 1
+
+
+def _parts_of_shape(node: ast.expr) -> Iterator[ast.expr]:
+    """The sizes in an expression for a shape; one for a list that is repeated."""
+    if isinstance(node, (ast.Tuple, ast.List)):
+        for item in node.elts:
+            yield from _parts_of_shape(item)
+    elif isinstance(node, ast.Starred):
+        yield from _parts_of_shape(node.value)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _parts_of_shape(node.left)
+        yield from _parts_of_shape(node.right)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        sides = (node.left, node.right)
+        repeated = [side for side in sides if isinstance(side, (ast.Tuple, ast.List))]
+        yield from _parts_of_shape(repeated[0]) if repeated else iter((node,))
+    else:
+        yield node

@@ -330,7 +330,11 @@ class Statements(References):
         if not isinstance(wanted, (list, tuple, set)) or not (equal or different):
             return
         for rank in ordered(wanted):
-            if isinstance(rank, int) and 0 <= rank <= 6 and (equal if holds else different):
+            if not isinstance(rank, int) or not 0 <= rank <= 6:
+                continue
+            if equal:
+                ranked.named_ranks.add(rank)
+            if equal if holds else different:
                 ranked.rank(rank, 5.0 if sure else 0.8)
 
     def _isinstance(self, call: ast.Call, weight: float) -> None:

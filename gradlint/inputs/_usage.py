@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from gradlint.inputs._call_usage import Calls
+from gradlint.inputs._call_usage import ALONG_ONE_AXIS, Calls
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, resolve
 from gradlint.targets.source_file import literal
@@ -75,6 +75,7 @@ class Reader(Calls):
                     found = self.parameter(bound)
                     if found is not None:
                         found.say("int", 2.5)
+                        found.sliced = True
             else:
                 found = self.parameter(item)
                 held = self.root(item) if found is None else None
@@ -102,6 +103,8 @@ class Reader(Calls):
         if len(index) > 1:
             owner.say("any", 2.0)
             owner.at_least(sum(not self._adds_no_axis(item) for item in index))
+            if _is_vector_between_new_axes(index):
+                owner.rank(1, ALONG_ONE_AXIS)
         else:
             owner.say("any", 0.7)
             owner.say("tensors", 0.5)
@@ -279,6 +282,16 @@ def _is_whole_sum(node: ast.expr) -> bool:
     arguments = 1 if ast.unparse(node.func.value) == "torch" else 0
     known = node.func.attr in ("sum", "mean") and len(node.args) == arguments
     return known and not node.keywords
+
+
+def _is_vector_between_new_axes(index: list[ast.expr]) -> bool:
+    """``w[None, :, None]``. One new axis says nothing: ``x[:, None] - y[None]`` are rows, too."""
+    added = [item for item in index if isinstance(item, ast.Constant) and item.value is None]
+    return (
+        len(added) > 1
+        and len(index) == len(added) + 1
+        and all(isinstance(item, ast.Slice) and _whole(item) for item in index if item not in added)
+    )
 
 
 def _whole(item: ast.expr) -> bool:

@@ -9,14 +9,9 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs.designed import (
-    Designed,
-    constructed,
-    domain_of,
-    exchanged,
-    replaced,
-    with_arguments,
-)
+from gradlint.inputs.designed import Designed, domain_of, exchanged, replaced
+from gradlint.inputs.designed_arguments import with_arguments
+from gradlint.inputs.designed_constructions import constructed
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 from gradlint.targets.signature import signature_of
@@ -29,15 +24,18 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     indices = [
         (name, tensor)
         for name, tensor in sample.named_tensors(op.signature)
-        if domain_of(sample, name) == "indices" and tensor.numel() > 1
+        if domain_of(sample, name) in ("indices", "sizes") and tensor.numel() > 1
     ]
+    labels = [(n, t) for n, t in indices if domain_of(sample, n) == "indices"]
     for argument, value, made in _marks(op, sample) if indices else ():
         padding = _names.stops_gradients(argument) or (
             value is None and _names.marks_entries(argument)
         )
-        if not padding and not any(word in argument.lower() for word in ("ignore", "blank")):
+        below = type(value) is int and value < 0 and _names.marks_entries(argument)
+        named = any(word in argument.lower() for word in ("ignore", "blank"))
+        if not padding and not below and not named:
             continue
-        for name, tensor in indices:
+        for name, tensor in indices if below or named else labels:
             yield from _marked(sample, argument, value, name, tensor, padding, made)
 
 
@@ -92,6 +90,15 @@ def _marked(
     if type(value) is int and not bool((tensor == value).any()) and (value < 0 or not padding):
         flat[::3] = value
         yield replaced(sample, tensor, flat, f"where {argument}={value} occurs in `{name}`")
+    negative = type(value) is int and value < 0 and _names.marks_entries(argument)
+    other = made(value - 1) if negative and not padding else None
+    if other is not None:
+        # A number that backward holds where forward takes it from its argument.
+        flat[::3] = value - 1
+        label = f"with {argument}={value - 1}, which occurs in `{name}`"
+        there = replace(other[1], label=label, kind="same")
+        again = exchanged(there, {id(tensor): flat.reshape(tensor.shape)}, label, "same")
+        yield Designed(again, {argument: value - 1}, op=other[0], only_if_seen=padding)
     occurring = int(tensor.reshape(-1)[0])
     if value is not None and not (type(value) is int and value != occurring):
         return

@@ -28,6 +28,10 @@ _ANY = frozenset({"*", "...", "…"})
 #: A shape of one axis or more, in a clause that is known to be about a tensor.
 _ANY_SHAPE = re.compile(r"[(\[]\s*\w+(?:\s*[-+*/]\s*\w+)?\s*,(?:\s*[\w.+*-]+\s*,?)*\s*[)\]]")
 
+#: Named axes before any number of others that say that these are meant to be there: "(N, C, *)",
+#: not "(N, *)".
+STARRED = 2
+
 #: Characters of a clause about a parameter that are read.
 _LONGEST_CLAUSE = 120
 
@@ -61,6 +65,26 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
         if any(_SYMBOL.fullmatch(axis) for axis in axes):
             found.append(axes)
     return found
+
+
+def names_axis(text: str, name: str) -> bool:
+    """Whether ``text`` shows a shape of which ``name`` is an axis: "(L, D) -> (out_len, D)"."""
+    shapes = (match.group(1).split(",") for match in _SHAPE.finditer(text))
+    return any(
+        name in axes and any(_SYMBOL.fullmatch(axis) for axis in axes)
+        for axes in ([axis.strip() for axis in shape] for shape in shapes)
+    )
+
+
+def starred_rank(text: str) -> int:
+    """Axes of the first shape in ``text`` that ends in any number of them after two others, "(N, C,
+    *)", where that is one; 0 where there is none. None of them would leave nothing to sum over."""
+    for match in _SHAPE.finditer(text):
+        axes = [axis.strip() for axis in match.group(1).split(",")]
+        named = [axis for axis in axes[:-1] if _SYMBOL.fullmatch(axis)]
+        if axes[-1] in _ANY and len(named) == len(axes) - 1 >= STARRED:
+            return len(axes)
+    return 0
 
 
 def documented_sign(text: str, name: str) -> str:

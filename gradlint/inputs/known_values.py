@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs._gather import gather
-from gradlint.inputs.designed import is_written_for
+from gradlint.inputs.designed_arguments import is_written_for
 from gradlint.inputs.documentation import prose
 from gradlint.model.op import Op
 

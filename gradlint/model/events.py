@@ -42,6 +42,12 @@ class Samples(Event, frozen=True):
     samples: list[SampleReport]
 
 
+class Accepts(Event, frozen=True):
+    """Which findings the op, or its spec, accepts: code → reason; comes before any sample."""
+
+    ignores: dict[str, str]
+
+
 class Begin(Event, frozen=True):
     """A rule (``code``), or other work of this name, starts on the sample with this label."""
 

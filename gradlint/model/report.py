@@ -96,8 +96,8 @@ Where = Literal[
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
 #: gradients in the tangent space of a group, an input that the documentation calls a constant,
-#: documentation that speaks of a natural gradient, or an orthonormal basis of which only what it
-#: spans has the gradient that is returned.
+#: documentation that speaks of a natural gradient or of relevance, or an orthonormal basis of which
+#: only what it spans has the gradient that is returned.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -120,6 +120,7 @@ Explanation = Literal[
     "tangent",
     "constant",
     "geometry",
+    "attribution",
     "subspace",
 ]
 
@@ -163,12 +164,14 @@ class Finding:
 
     ``evidence`` holds numbers and short texts. Keys that renderers treat specially:
     ``elements`` (a list of ``{"index": [...], "returned": x, "measured": y, "error": z}``,
-    shown as a table), ``original`` (the text of an exception, kept as it was),
-    ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
+    shown as a table), ``error_map`` (``shape``, flat ``positions`` and ``errors`` of all elements
+    that were measured, drawn by ``html``), ``original`` (the text of an exception, kept as it
+    was), ``traceback`` (a list of lines), ``output_tail`` (a list of lines the op printed).
     All other keys are shown as ``key  value``. ``follows`` is the code of the finding that
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
-    here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear.
+    here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
+    whether it is in the baseline of the run, and so does not fail it.
     """
 
     code: str
@@ -190,6 +193,7 @@ class Finding:
     reproduce: str = ""
     follows: str | None = None
     grounds: Grounds = field(default_factory=Grounds)
+    baselined: bool = False
 
 
 @dataclass
@@ -254,6 +258,23 @@ class InputPower:
 
 
 @dataclass
+class Accepted:
+    """A finding that was made, and that someone accepts.
+
+    Args:
+        code: of the finding.
+        under: the code, or the beginning of one, under which it is accepted.
+        reason: that is given; may be empty.
+        location: of the comment that accepts it; None where the op or its spec does.
+    """
+
+    code: str
+    under: str
+    reason: str
+    location: Location | None = None
+
+
+@dataclass
 class Check:
     """One rule run on one sample.
 
@@ -261,7 +282,8 @@ class Check:
     or None where the rule has no such notion (structural rules). ``dtype`` and ``device`` are
     those it ran at; None where they are the sample's own. ``pairs`` of ``pairs_usual`` pairs of
     cotangent and direction were judged; None where the rule judges none. ``inputs`` says how
-    sharply each was judged; ``help`` what to do about an inconclusive check.
+    sharply each was judged; ``help`` what to do about an inconclusive check; ``accepted`` what it
+    found and someone accepts.
     """
 
     code: str
@@ -278,6 +300,7 @@ class Check:
     pairs_usual: int | None = None
     inputs: list[InputPower] = field(default_factory=list)
     help: str = ""
+    accepted: list[Accepted] = field(default_factory=list)
 
 
 @dataclass
@@ -361,13 +384,44 @@ class Confirmation:
 
 
 @dataclass
+class BaselineUse:
+    """What came of the baseline of a run.
+
+    Args:
+        path: of the file.
+        accepted: how many findings are in it.
+        gone: entries that no longer appear although their check ran, as in the file.
+    """
+
+    path: str
+    accepted: int = 0
+    gone: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Unchecked:
+    """An operator under ``--require-coverage`` that nothing checks.
+
+    Args:
+        name: as a target would name it; kind: as in ``gradlint.model.op.KINDS``.
+    """
+
+    name: str
+    kind: str
+    location: Location
+
+
+@dataclass
 class TargetReport:
     """All that is known about one target.
 
     ``not_tried`` says what no sample reached: values of arguments, lines, outcomes of conditions.
     ``coverage`` counts what ran of the user's code of "forward" and "backward", as far as it can
     be watched; ``coverage_note`` says why that is not all. ``confirmation`` is there where the
-    target passes.
+    target passes. ``position`` is its place among all operators of the run, those of other shards
+    counted: that of what was named, then that within a module which had to be imported.
+    ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
+    ``reached`` are the first lines that ran of each function of the user's that backward ran.
     """
 
     target: str
@@ -388,6 +442,9 @@ class TargetReport:
     coverage: dict[str, PhaseCoverage] = field(default_factory=dict)
     coverage_note: str = ""
     confirmation: Confirmation | None = None
+    position: list[int] = field(default_factory=list)
+    accepts: dict[str, str] = field(default_factory=dict)
+    reached: list[Location] = field(default_factory=list)
 
     @property
     def uncovered(self) -> bool:
@@ -404,6 +461,20 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
+@dataclass(frozen=True)
+class RunError:
+    """Why a run could not do all that was asked of it.
+
+    Args:
+        kind: "usage" for a mistake of the user's (exit code 2), "internal" for one of gradlint's
+            own (exit code 3).
+        text: what is said of it.
+    """
+
+    kind: Literal["usage", "internal"]
+    text: str
+
+
 #: The verdicts of a target, in the order in which they are counted.
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
 
@@ -417,6 +488,15 @@ class Report(Shown):
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
         interrupted: whether Ctrl-C ended the run early.
+        settings: those of the run, by name: what tells whether two reports are of one run.
+        errors: what kept the run from doing all that was asked of it.
+        stopped: whether it ended early because as many targets had failed as ``--max-failures``
+            allows.
+        skipped: what was asked for and is not here, or holds no operator: what, and why.
+        left_out: operators that were not asked for: why, and which.
+        shard: which part of the operators this run is about, as in "1/4"; "" for all.
+        baseline: what came of the baseline; None without one.
+        unchecked: operators that had to be checked and were not: they fail the run.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -427,6 +507,13 @@ class Report(Shown):
     fail_on: FailOn = "warning"
     interrupted: bool = False
     skipped: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    errors: list[RunError] = field(default_factory=list)
+    stopped: bool = False
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    shard: str = ""
+    baseline: BaselineUse | None = None
+    unchecked: list[Unchecked] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Finding]:
@@ -440,21 +527,25 @@ class Report(Shown):
 
     @property
     def exit_code(self) -> int:
-        """0 clean, 1 findings that fail, 5 nothing checked, 130 interrupted."""
+        """0 clean, 1 findings that fail, 2 usage, 3 internal error, 5 nothing checked,
+        130 interrupted."""
         if self.interrupted:
             return 130
-        if any(failing(finding, self.fail_on) for finding in self.findings):
+        kinds = {error.kind for error in self.errors}
+        if kinds:
+            return 3 if "internal" in kinds else 2
+        if self.unchecked or any(self.fails(target) for target in self.targets):
             return 1
-        if any(self._fails(target) for target in self.targets):
-            return 1
-        if not any(target.judged for target in self.targets):
-            return 5
-        return 0
+        if self.targets or not self.left_out:
+            return 0 if any(target.judged for target in self.targets) else 5
+        return 0  # there are operators, and nobody asked for one of them
 
-    def _fails(self, target: TargetReport) -> bool:
-        """Whether ``target`` fails the run, whatever its findings are."""
-        if target.verdict == "error":
+    def fails(self, target: TargetReport) -> bool:
+        """Whether ``target`` fails the run."""
+        if any(failing(finding, self.fail_on) for finding in target.findings):
             return True
+        if target.verdict == "error":
+            return not any(finding.baselined for finding in target.findings)
         unsure = target.verdict == "inconclusive" and self.fail_on in FAIL_INCONCLUSIVE
         return unsure or (target.uncovered and self.fail_on == "uncovered")
 
@@ -510,13 +601,22 @@ class Report(Shown):
             "seed": self.seed,
             "environment": jsonable(self.environment),
             "summary": jsonable(self.summary()),
+            "settings": jsonable(self.settings),
+            "fail_on": self.fail_on,
+            "errors": jsonable(self.errors),
             "skipped": jsonable(self.skipped),
             "interrupted": self.interrupted,
+            "stopped": self.stopped,
+            "left_out": jsonable(self.left_out),
+            "shard": self.shard,
+            "baseline": jsonable(self.baseline),
+            "unchecked": jsonable(self.unchecked),
             "targets": map(_entry, self.targets),
         }
 
 
 def _entry(target: TargetReport) -> dict[str, Any]:
+    """``target`` as the JSON contract names its fields; the values are those of the model."""
     entry = {f.name: getattr(target, f.name) for f in dataclasses.fields(target)}
     for key, verdict in (
         ("gradcheck", target.gradcheck),
@@ -540,7 +640,10 @@ def _times(code: str, count: int) -> str:
 
 
 def failing(finding: Finding, fail_on: FailOn) -> bool:
-    """Whether ``finding`` is at or above the failing severity ``fail_on``."""
+    """Whether ``finding`` is at or above the failing severity ``fail_on``, and not in the baseline
+    of the run."""
+    if finding.baselined:
+        return False
     floor = fail_on if fail_on in SEVERITIES else "warning"
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(floor)
 

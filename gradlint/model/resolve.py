@@ -64,6 +64,18 @@ def resolve_settings(
     environ: Mapping[str, str] | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> Settings:
+    """:func:`resolved_settings`, without where they come from."""
+    return resolved_settings(flags, rules=rules, cwd=cwd, environ=environ, warn=warn)[0]
+
+
+def resolved_settings(
+    flags: Mapping[str, Any],
+    *,
+    rules: Mapping[str, str],
+    cwd: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    warn: Callable[[str], None] = warnings.warn,
+) -> tuple[Settings, dict[str, str]]:
     """Defaults, then ``[tool.gradlint]``, then ``GRADLINT_*``, then ``flags``; later ones win.
 
     Args:
@@ -76,23 +88,28 @@ def resolve_settings(
         warn: called with a text for every ``GRADLINT_*`` that is no setting.
 
     Returns:
-        The settings. Without a seed from anywhere a fresh one is drawn; without a number of
-        jobs there are as many as this process may use cores.
+        The settings, and where each comes from that is no default: ``file:line:column``, the
+        variable or the flag. Without a seed from anywhere a fresh one is drawn; without a number
+        of jobs there are as many as this process may use cores.
 
     Raises:
         GradlintError: an unknown key, a value that can't be used, an unknown rule code, or a
             pyproject.toml that is not valid TOML; with the place and the nearest valid word.
     """
     values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
 
     def give(key: str, value: Any, place: Callable[[str], str]) -> None:
         name = key.replace("-", "_")
         name = _ALIASES.get(name, name)
         values[name] = _converted(key, name, value, rules, place)
+        origins[name] = place("")
 
     path, text, table = _pyproject(Path(cwd or os.getcwd()))
     for key, value in table.items():
         give(key, value, partial(_toml_place, path, text, key))
+    for name in set(_FILES) & set(values):
+        values[name] = _seen_from(os.path.dirname(path), name, values[name])
     promised = {"promised_dtypes": values["dtypes"]} if "dtypes" in values else {}
     for key, value in sorted((os.environ if environ is None else environ).items()):
         if key.startswith(PREFIX):
@@ -107,7 +124,17 @@ def resolve_settings(
             give(key, value, _always("--" + key.replace("_", "-")))
     values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
-    return Settings(**values, **promised)
+    return Settings(**values, **promised), origins
+
+
+def _seen_from(folder: str, name: str, value: Any) -> Any:
+    """The paths that a file in ``folder`` gives the setting ``name``, as seen from the working
+    directory. A target such as ``pkg.mod:Name`` is no path, and stays."""
+    if isinstance(value, tuple):
+        return tuple(_seen_from(folder, name, item) for item in value)
+    moved = os.path.join(folder, value)
+    file = os.path.join(folder, value.partition(":")[0])
+    return moved if name != "paths" or os.path.exists(file) else value
 
 
 def names_a_seed(cwd: str | Path | None = None, environ: Mapping[str, str] | None = None) -> bool:
@@ -170,6 +197,11 @@ def _code(word: str, info: ValidationInfo) -> str:
 Whole = Annotated[int, Field(ge=1, le=_MOST)]
 Flag = Annotated[bool, BeforeValidator(lambda value: False if value == "" else value)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_split)]
+#: A comma may be part of a path.
+Paths = Annotated[
+    tuple[Annotated[str, Field(pattern=r"\S")], ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+]
 Codes = Annotated[
     tuple[Annotated[str, AfterValidator(_code)], ...],
     BeforeValidator(_split),
@@ -219,7 +251,92 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "sanitizer": (Sanitizer, ""),
     "untrusted": _FLAG,
     "debug": _FLAG,
+    "paths": (Paths, "a list of texts"),
+    "baseline": (Annotated[str, Field(pattern=r"\S")], "a text"),
+    "require_coverage": (Paths, "a list of texts"),
+    "max_failures": _COUNT,
 }
+
+#: Field of :class:`Settings` → what it says, for editors and for those who ask for the settings.
+DESCRIPTIONS = {
+    "inputs": "Where inputs come from: path/file.py:function, pkg.mod:function, or an expression.",
+    "devices": "Devices to check on.",
+    "require_device": "Whether an absent device is an error, instead of a skip.",
+    "dtypes": "Dtypes to check in. An operator that refuses one of them fails.",
+    "select": "Rules to run: codes, beginnings of codes, or names.",
+    "ignore": "Rules to leave out: codes, beginnings of codes, or names.",
+    "per_target_ignores": "Pattern of a target, file or name → rules to leave out there.",
+    "order": "2 checks second derivatives, 1 leaves them out.",
+    "seed": "Seed of all random numbers.",
+    "timeout": "Seconds for loading, for finding inputs, and for each rule.",
+    "jobs": "Workers at a time.",
+    "fail_on": "The mildest finding that fails a run; inconclusive and uncovered fail more.",
+    "imports": "Modules to import before the targets.",
+    "memory_mb": "MiB that one operator may allocate.",
+    "max_calls": "Forward and backward calls that the checks of one sample may take.",
+    "sanitizer": "The tool of NVIDIA's compute-sanitizer to run under.",
+    "untrusted": "Whether to confine the code under test.",
+    "debug": "Whether to show tracebacks of gradlint itself.",
+    "paths": "Targets of a run in which none is named.",
+    "baseline": "File of findings that do not fail a run.",
+    "require_coverage": "Files and folders, every operator of which must be checked.",
+    "max_failures": "Failing operators after which a run ends.",
+}
+
+#: Settings that name files: in pyproject.toml they are seen from its folder.
+_FILES = ("paths", "baseline", "require_coverage")
+
+
+def toml_key(name: str) -> str:
+    """How ``[tool.gradlint]`` spells a field of :class:`Settings`."""
+    short = {field: alias for alias, field in _ALIASES.items() if alias not in ("device", "dtype")}
+    return short.get(name, name).replace("_", "-")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of ``[tool.gradlint]``, for editors.
+
+    Every spelling that is read is a property: ``fail-on`` and ``fail_on``, ``device`` and
+    ``devices``.
+    """
+    properties: dict[str, Any] = {}
+    for name, description in DESCRIPTIONS.items():
+        made = {**_plain_schema(name), "description": description}
+        aliases = [alias for alias, field in _ALIASES.items() if field == name]
+        for spelled in (name, *aliases):
+            properties[spelled.replace("_", "-")] = made
+            properties[spelled] = made
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "gradlint settings: [tool.gradlint] in pyproject.toml",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": dict(sorted(properties.items())),
+    }
+
+
+_LISTED = {"type": "array", "items": {"type": "string"}}
+
+
+def _plain_schema(name: str) -> dict[str, Any]:
+    """What the value of one setting may be in a TOML file."""
+    if name == "per_target_ignores":
+        return {"type": "object", "additionalProperties": _texts(_LISTED)}
+    if name in ("select", "ignore", "imports", "paths", "require_coverage"):
+        return _texts(_LISTED)
+    if name in ("devices", "dtypes"):
+        words = list(DEVICES if name == "devices" else DTYPES)
+        return _texts({"type": "array", "items": {"enum": words}, "minItems": 1})
+    if name in ("inputs", "baseline"):
+        return {"type": "string", "pattern": r"\S"}
+    made = _adapter(name).json_schema()
+    made.pop("title", None)
+    return made
+
+
+def _texts(listed: dict[str, Any]) -> dict[str, Any]:
+    """A list of texts, or one text with commas."""
+    return {"anyOf": [listed, {"type": "string"}]}
 
 
 def _converted(

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from gradlint.model.report import CheckVerdict, Finding, Severity
+from gradlint.model.report import Accepted, CheckVerdict, Finding, Severity
 
 #: Experiments whose results are large; they are freed after the last rule that needs them.
 LargeExperiment = Literal["make_extremes", "differentiate_twice"]
@@ -37,12 +37,14 @@ class Outcome:
         findings: the defects.
         resolution: smallest relative gradient error the probe would have seen, if it has one.
         note: why it was skipped or is inconclusive, or what else a reader should know.
+        accepted: defects that someone accepts, taken out of the findings.
     """
 
     verdict: CheckVerdict = "pass"
     findings: list[Finding] = field(default_factory=list)
     resolution: float | None = None
     note: str = ""
+    accepted: list[Accepted] = field(default_factory=list)
 
 
 class Stage(IntEnum):

@@ -51,6 +51,10 @@ class Settings:
         untrusted: confine workers by the operating system: no network, files read-only but for a
             scratch folder, nothing of the caller's environment that may be secret.
         debug: show tracebacks of gradlint itself.
+        paths: the targets of a run in which none is named.
+        baseline: the file of findings that are accepted; None for none.
+        require_coverage: files and folders, all operators of which must be checked.
+        max_failures: failing operators after which the run ends; None for any number.
     """
 
     inputs: str | None = None
@@ -72,3 +76,7 @@ class Settings:
     sanitizer: Sanitizer | None = None
     untrusted: bool = False
     debug: bool = False
+    paths: tuple[str, ...] = ()
+    baseline: str | None = None
+    require_coverage: tuple[str, ...] = ()
+    max_failures: int | None = None

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from gradlint.overrides._signatures import required
+from gradlint.trace.random import seed_torch
 
 #: Methods by which a tensor-like object returns the tensor that it represents.
 DENSE = ("to_dense", "dense", "to_tensor", "tensor", "full")
@@ -73,7 +74,7 @@ def instance_factories(cls: Any, seed: int) -> tuple[list[Callable[[], Any]], st
 
 
 def _drawn(given: Callable[[], Any], seed: int) -> Any:
-    torch.manual_seed(seed)
+    seed_torch(seed)
     return _first(given())
 
 
@@ -140,7 +141,7 @@ def _tried_on(
 
 
 def _seeded(func: Callable[..., Any], arguments: list[Any], seed: int) -> Any:
-    torch.manual_seed(seed)
+    seed_torch(seed)
     return func(*arguments)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from gradlint.model.report import FAIL_INCONCLUSIVE, Check, Report, TargetReport, failing
 from gradlint.report import wording
@@ -19,24 +21,72 @@ def add_summary(page: Page, report: Report) -> None:
     """Add the summary of ``report`` to ``page``."""
     if report.interrupted:
         page.paragraph(wording.INTERRUPTED)
-    page.paragraph(_verdict(report))
-    _lenient(page, report)
-    _strict(page, report)
-    _inconclusive(page, report)
-    unwatched = wording.unwatched(report.targets)
-    if unwatched:
-        page.paragraph(unwatched, hanging=2)
+    page.paragraph(outcome(report))
+    for remark in remarks(report, named=page.verbose > 0):
+        page.paragraph(remark.text, hanging=remark.hanging)
+        lines = remark.lines if page.verbose or remark.all else remark.lines[:NAMES]
+        for line in lines:
+            page.paragraph(line, indent=2, hanging=2)
+        if len(lines) < len(remark.lines):
+            more = len(remark.lines) - len(lines)
+            page.paragraph(f"and {more} more (-v shows them)", indent=2)
     _skipped(page, report)
+    page.paragraph(made_by(report))
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence below the outcome, and what it lists.
+
+    Args:
+        text: the sentence.
+        lines: what it is about, a line each.
+        hanging: how far further lines of the sentence are indented.
+        all: whether all lines are shown, also where room is short.
+    """
+
+    text: str
+    lines: Sequence[str] = ()
+    hanging: int = 0
+    all: bool = False
+
+
+def remarks(report: Report, *, named: bool = False) -> list[Remark]:
+    """What stands below the outcome: which findings fail the run, what had to be checked and was
+    not, what could not be told, and what was not asked for.
+
+    Args:
+        report: the report.
+        named: whether to name what was not asked for.
+    """
+    found = [
+        Remark(_lenient(report)),
+        Remark(_strict(report)),
+        *_baseline(report),
+        *_unchecked(report),
+        Remark(_inconclusive(report), hanging=2),
+        Remark(wording.unwatched(report.targets), hanging=2),
+        Remark(wording.STOPPED if report.stopped else ""),
+        *_left_out(report, named=named),
+    ]
+    return [remark for remark in found if remark.text]
+
+
+def made_by(report: Report) -> str:
+    """The seed and the time of a run."""
     tail = [f"seed {report.seed}"]
+    if report.shard:
+        tail.append(f"shard {report.shard}")
     if report.duration_s:
         tail.append(wording.seconds(report.duration_s))
-    page.paragraph(", ".join(tail))
+    return ", ".join(tail)
 
 
-def _verdict(report: Report) -> str:
+def outcome(report: Report) -> str:
+    """The verdicts of all operators, and what was checked how precisely."""
     counts = report.summary()
     if not report.targets:
-        return wording.NOTHING_CHECKED
+        return wording.NOTHING_TO_CHECK if report.left_out else wording.NOTHING_CHECKED
     text = wording.operators(counts)
     passed = [
         (target, check)
@@ -84,23 +134,24 @@ def _place(target: TargetReport, check: Check) -> tuple[str, ...]:
     return tuple(part for part in (dtype or "float64", device or "cpu") if part)
 
 
-def _lenient(page: Page, report: Report) -> None:
+def _lenient(report: Report) -> str:
     """Mention the findings that do not fail the run."""
     counts = Counter(
         finding.severity
         for target in report.targets
         for finding in target.findings
         # A target that could not be judged fails the run whatever its finding's severity.
-        if not failing(finding, report.fail_on)
+        if not (failing(finding, report.fail_on) or finding.baselined)
         and (target.verdict != "error" or finding.severity == "info")
     )
-    if counts:
-        words = wording.severities(counts)
-        do = "does" if counts.total() == 1 else "do"
-        page.paragraph(f"{words} below --fail-on {report.fail_on} {do} not fail the run.")
+    if not counts:
+        return ""
+    words = wording.severities(counts)
+    do = "does" if counts.total() == 1 else "do"
+    return f"{words} below --fail-on {report.fail_on} {do} not fail the run."
 
 
-def _strict(page: Page, report: Report) -> None:
+def _strict(report: Report) -> str:
     """Say what fails a run in which every operator passes or is inconclusive."""
     judged = [target for target in report.targets if target.verdict in ("pass", "inconclusive")]
     counts = Counter(
@@ -117,33 +168,75 @@ def _strict(page: Page, report: Report) -> None:
     unproven = sum(target.uncovered for target in judged) if report.fail_on == "uncovered" else 0
     if unproven:
         words.append(f"{wording.plural(unproven, 'operator')} with code that never ran")
-    if words:
-        do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
-        page.paragraph(f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on}).")
+    if not words:
+        return ""
+    do = "fails" if counts.total() + unsure + unproven == 1 else "fail"
+    return f"{' and '.join(words)} {do} the run (--fail-on {report.fail_on})."
 
 
-def _inconclusive(page: Page, report: Report) -> None:
+def _baseline(report: Report) -> Iterator[Remark]:
+    """What the baseline accepts, and what of it is gone."""
+    use = report.baseline
+    if use is None:
+        return
+    if use.accepted:
+        verb = "is" if use.accepted == 1 else "are"
+        do = "does" if use.accepted == 1 else "do"
+        yield Remark(
+            f"{wording.plural(use.accepted, 'finding')} {verb} {wording.IN_BASELINE} ({use.path}) "
+            f"and {do} not fail the run."
+        )
+    if use.gone:
+        count = wording.plural(len(use.gone), "entry", "entries")
+        verb = "appears" if len(use.gone) == 1 else "appear"
+        yield Remark(
+            f"{count} of the baseline no longer {verb}; `gradlint baseline prune` removes "
+            f"{'it' if len(use.gone) == 1 else 'them'}:",
+            [wording.baseline_entry(entry) for entry in use.gone],
+        )
+
+
+def _unchecked(report: Report) -> Iterator[Remark]:
+    """The operators that had to be checked and were not."""
+    count = len(report.unchecked)
+    if count:
+        yield Remark(
+            f"{wording.plural(count, 'operator')} under --require-coverage "
+            f"{'is' if count == 1 else 'are'} checked by nothing, which fails the run:",
+            [f"{item.location}  {item.name} ({item.kind})" for item in report.unchecked],
+            all=True,
+        )
+
+
+def _left_out(report: Report, *, named: bool) -> Iterator[Remark]:
+    """What was not asked for."""
+    for why, names in report.left_out.items():
+        more = f": {_some(names)}" if named else ""
+        count = wording.plural(len(names), "operator")
+        yield Remark(f"Left out, {why}: {count}{more}.", hanging=2)
+
+
+def _inconclusive(report: Report) -> str:
     unsure = [
         (target.target, check.code)
         for target in report.targets
         for check in target.checks
         if check.verdict == "inconclusive"
     ]
-    if unsure:
-        count = wording.plural(len(unsure), "check")
-        lenient = (
-            "" if report.fail_on in FAIL_INCONCLUSIVE else " --fail-on inconclusive fails them."
-        )
-        places = len({target for target, _ in unsure})
-        page.paragraph(
-            f"Inconclusive, {wording.NOT_PASSED}: {count} "
-            f"({wording.codes(code for _, code in unsure)}) of "
-            f"{wording.plural(places, 'operator')}.{lenient}",
-            hanging=2,
-        )
+    if not unsure:
+        return ""
+    count = wording.plural(len(unsure), "check")
+    lenient = "" if report.fail_on in FAIL_INCONCLUSIVE else " --fail-on inconclusive fails them."
+    places = len({target for target, _ in unsure})
+    return (
+        f"Inconclusive, {wording.NOT_PASSED}: {count} "
+        f"({wording.codes(code for _, code in unsure)}) of "
+        f"{wording.plural(places, 'operator')}.{lenient}"
+    )
 
 
-def _skipped(page: Page, report: Report) -> None:
+def skipped_lines(report: Report) -> list[str]:
+    """What was skipped and why, a reason a line; what most checks share comes first."""
     groups: dict[str, Counter[str]] = {}
     for target in report.targets:
         for check in target.checks:
@@ -160,6 +253,11 @@ def _skipped(page: Page, report: Report) -> None:
     for why, names in named.items():
         told = len(names) == 1 and names[0] in why
         lines.append(why if told else f"{_some(names)}: {why}")
+    return lines
+
+
+def _skipped(page: Page, report: Report) -> None:
+    lines = skipped_lines(report)
     if not lines:
         return
     if len(lines) == 1:

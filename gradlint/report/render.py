@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -14,12 +14,26 @@ from rich.text import Text
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
 from gradlint.model.report import Report, jsonable
+from gradlint.model.rule import Rule
+from gradlint.model.sweep import SweepReport
 from gradlint.report import wording
 from gradlint.report._full import report_steps
+from gradlint.report._gitlab import gitlab_parts
+from gradlint.report._jsonl import jsonl_parts
+from gradlint.report._junit import check_junit, junit_parts
+from gradlint.report._markdown import markdown_parts
+from gradlint.report._page import check_html, html_parts
+from gradlint.report._sarif import sarif_parts
+from gradlint.report.github import github_parts
 from gradlint.report.text import Page
 
 #: Output formats, as they are named on the command line.
-FORMATS = ("full", "concise", "json")
+FORMATS = (
+    *("full", "concise", "json", "jsonl", "junit", "sarif", "github", "gitlab", "markdown", "html"),
+)
+
+#: Those laid out as lines for a terminal; the others are the same wherever they are written.
+PAGES = ("full", "concise")
 
 
 #: Levels of a report in JSON that are written piece by piece: the report, its targets, one of them,
@@ -69,6 +83,8 @@ def render(
     color: bool = False,
     ascii: bool = False,
     verbose: int = 0,
+    rules: Sequence[Rule] = (),
+    sweeps: Sequence[SweepReport] = (),
 ) -> str:
     """``report`` as text that ends in a line end.
 
@@ -79,12 +95,24 @@ def render(
         color: whether to use ANSI colours.
         ascii: whether only ASCII may be printed.
         verbose: 1 adds anatomy and checks, and shortens nothing.
+        rules: the catalogue, from which names and texts of rules come.
+        sweeps: sweeps of the same operators, whose curves ``html`` shows.
 
     Raises:
-        GradlintError: the format is unknown; the nearest is offered.
+        GradlintError: the format is unknown, and the nearest is offered; or it needs a package
+            that is not installed.
     """
     return "".join(
-        render_parts(report, format, width=width, color=color, ascii=ascii, verbose=verbose)
+        render_parts(
+            report,
+            format,
+            width=width,
+            color=color,
+            ascii=ascii,
+            verbose=verbose,
+            rules=rules,
+            sweeps=sweeps,
+        )
     )
 
 
@@ -96,6 +124,8 @@ def render_parts(
     color: bool = False,
     ascii: bool = False,
     verbose: int = 0,
+    rules: Sequence[Rule] = (),
+    sweeps: Sequence[SweepReport] = (),
 ) -> Iterator[str]:
     """The text of :func:`render` in pieces, whose size does not grow with the report."""
     if format not in FORMATS:
@@ -104,12 +134,38 @@ def render_parts(
             place="--output-format",
             hint=did_you_mean(format, FORMATS, f"choose from {', '.join(FORMATS)}"),
         )
-    if format == "json":
-        return json_parts(report)
+    if format in _WRITERS:
+        return _WRITERS[format](report)
+    if format == "html":
+        return html_parts(report, rules, sweeps)
+    if format in _WITH_RULES:
+        return _WITH_RULES[format](report, rules)
     columns = shutil.get_terminal_size((80, 24)).columns if width is None else width
     page = Page(columns, ascii=ascii, verbose=verbose)
     steps = concise_steps if format == "concise" else report_steps
     return _page_parts(page, steps(page, report), color=color)
+
+
+_WRITERS: dict[str, Callable[[Report], Iterator[str]]] = {
+    "json": json_parts,
+    "jsonl": jsonl_parts,
+    "github": github_parts,
+    "gitlab": gitlab_parts,
+    "markdown": markdown_parts,
+}
+
+_WITH_RULES: dict[str, Callable[[Report, Sequence[Rule]], Iterator[str]]] = {
+    "junit": junit_parts,
+    "sarif": sarif_parts,
+}
+
+
+def check_installed(format: str) -> None:
+    """Raise, before anything is run, if ``format`` needs a package that is not installed."""
+    if format == "html":
+        check_html()
+    if format == "junit":
+        check_junit()
 
 
 def _page_parts(page: Page, steps: Iterator[None], *, color: bool) -> Iterator[str]:
@@ -124,7 +180,9 @@ def concise_steps(page: Page, report: Report) -> Iterator[None]:
     for target in report.targets:
         for finding in target.findings:
             place = str(finding.location) if finding.location else target.target
-            level = "" if finding.severity == "error" else f" ({finding.severity})"
+            words = [str(finding.severity)] if finding.severity != "error" else []
+            words += [wording.IN_BASELINE] if finding.baselined else []
+            level = f" ({', '.join(words)})" if words else ""
             _add_line(page, place, finding.code, finding.severity, f"{finding.message}{level}")
             yield
         unsure = {"inconclusive"}
@@ -136,9 +194,9 @@ def concise_steps(page: Page, report: Report) -> Iterator[None]:
             if check.verdict in unsure:
                 note = f": {check.note}" if check.note else ""
                 step = f"; next: {check.help}" if check.help else ""
-                words = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
+                said = f"inconclusive ({wording.NOT_PASSED}){note}{step}"
                 place = str(target.location) if target.location else target.target
-                _add_line(page, place, check.code, "inconclusive", words)
+                _add_line(page, place, check.code, "inconclusive", said)
                 yield
 
 

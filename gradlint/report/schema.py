@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from gradlint.model.report import SCHEMA_VERSION, TargetReport
+from gradlint.model.report import SCHEMA_VERSION, FailOn, TargetReport
 
 _NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -53,14 +53,54 @@ def json_schema() -> dict[str, Any]:
         *("uncovered", "findings"),
     )
     summary = {**dict.fromkeys(counts, _COUNT), "duration_s": _NUMBER}
+    error = {
+        "type": "object",
+        "properties": {"kind": {"enum": ["usage", "internal"]}, "text": {"type": "string"}},
+        "required": ["kind", "text"],
+    }
     properties: dict[str, Any] = {
         "schema_version": {"const": SCHEMA_VERSION},
         "gradlint": {"type": "string"},
         "seed": {"type": "integer"},
         "environment": {"type": "object"},
         "summary": {"type": "object", "properties": summary, "required": list(summary)},
+        "settings": {"type": "object"},
+        "fail_on": {"enum": list(get_args(FailOn))},
+        "errors": {"type": "array", "items": error},
         "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
         "interrupted": {"type": "boolean"},
+        "stopped": {"type": "boolean"},
+        "left_out": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        },
+        "shard": {"type": "string", "pattern": "^([1-9][0-9]*/[1-9][0-9]*)?$"},
+        "baseline": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "accepted": _COUNT,
+                        "gone": {"type": "array", "items": {"type": "object"}},
+                    },
+                    "required": ["path", "accepted", "gone"],
+                },
+            ]
+        },
+        "unchecked": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "location": {"$ref": "#/$defs/Location"},
+                },
+                "required": ["name", "kind", "location"],
+            },
+        },
         "targets": targets,
     }
     return {

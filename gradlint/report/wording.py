@@ -67,10 +67,20 @@ SMALLEST_PERCENT = 0.1
 ARGUMENTS = 12
 
 NOTHING_CHECKED = "Nothing was checked."
+NOTHING_TO_CHECK = "There was nothing to check."
+STOPPED = "Ended early, by --max-failures: further operators may fail, too."
 INTERRUPTED = "Interrupted: this is what was known at that point."
+
+#: Said of a finding that does not fail the run because its baseline holds it.
+IN_BASELINE = "in the baseline"
 
 #: Said of every inconclusive check.
 NOT_PASSED = "not counted as passed"
+
+
+def rule_title(code: str, name: str) -> str:
+    """``GL401 wrong gradient``: the code of a rule with its name in words."""
+    return f"{code} {name.replace('_', ' ')}" if name else code
 
 
 def plural(count: int, one: str, many: str = "") -> str:
@@ -184,12 +194,12 @@ def measurement(evidence: Mapping[str, Any], *, verbose: bool = False) -> list[s
     lines = []
     if evidence.get("measured") is not None:
         lines.append(plain(evidence["measured"]))
-    error = evidence.get("relative_error")
+    error = _number(evidence.get("relative_error"))
     off = f"the gradient is off by {share(error)}" if error is not None else ""
     words = [part for part in (_differing(evidence), off) if part]
     if words:
         lines.append("; ".join(words))
-    resolution = evidence.get("resolution")
+    resolution = _number(evidence.get("resolution"))
     if resolution is not None and error is not None:
         lines.append(
             f"sure: errors from {power(resolution)} on would have been seen, this one is "
@@ -200,12 +210,17 @@ def measurement(evidence: Mapping[str, Any], *, verbose: bool = False) -> list[s
     return lines
 
 
+def _number(value: Any) -> float | None:
+    """``value`` where it is a number: evidence may have been read from a file."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def _differing(evidence: Mapping[str, Any]) -> str:
     """``3 of 16 elements differ``."""
     differing = evidence.get("differing")
     if differing is None:
         return ""
-    of, total = evidence.get("measured_elements"), evidence.get("numel")
+    of, total = _number(evidence.get("measured_elements")), _number(evidence.get("numel"))
     if differing == 0:
         text = "no element differs beyond its own error bar"
     else:
@@ -256,8 +271,8 @@ def computed_label(underlined: str) -> str:
 def where(finding: Finding) -> str:
     """Outputs and index of a finding, if it has them."""
     words: list[str] = []
-    outputs = [finding.output] if finding.output else finding.evidence.get("outputs") or []
-    if outputs:
+    outputs = [finding.output] if finding.output else finding.evidence.get("outputs")
+    if outputs and isinstance(outputs, (list, tuple)):
         named = ", ".join(f"`{output}`" for output in outputs)
         words.append(f"output{'s' if len(outputs) > 1 else ''} {named}")
     if finding.index is not None:
@@ -392,6 +407,15 @@ def not_tried(target: TargetReport, limit: int | None = None) -> str:
     if limit is not None and len(items) > limit:
         words += f" and {len(items) - limit} more (-v shows them)"
     return words
+
+
+def baseline_entry(entry: Mapping[str, Any]) -> str:
+    """``ops.py:Op  GL401 wrong_gradient for `x` (float64, cpu)``: an entry of a baseline."""
+    text = f"{entry['op']}  {entry['code']} {entry.get('name', '')}".rstrip()
+    text += f" for `{entry['input']}`" if entry.get("input") else ""
+    text += f" in output `{entry['output']}`" if entry.get("output") else ""
+    place = ", ".join(entry[key] for key in ("dtype", "device") if entry.get(key))
+    return text + (f" ({place})" if place else "")
 
 
 def uncovered(count: int) -> str:

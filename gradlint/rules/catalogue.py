@@ -6,7 +6,7 @@ A row holds everything about a rule that is not in its own file. To add a rule, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gradlint.model.rule import CallCounts, Implies, Rule, Stage
 from gradlint.model.settings import Settings
@@ -52,6 +52,13 @@ CATALOGUE: tuple[Rule, ...] = (
          calls=CallCounts(usual=(1, 1), most=(1, 1))),
     Rule("GL009", "loading", "passes_only_while_checked", "error",
          "its gradient is right while gradlint checks it, and wrong in a process of its own",
+         stage=Stage.RUNNER),
+    Rule("GL010", "loading", "unused_suppression", "warning",
+         "a finding is accepted that is not made", stage=Stage.RUNNER),
+    Rule("GL011", "loading", "suppression_without_reason", "warning",
+         "a finding is accepted without a reason", stage=Stage.RUNNER),
+    Rule("GL012", "loading", "unknown_suppressed_rule", "warning",
+         "a comment is meant to accept findings, and names no rule that there is",
          stage=Stage.RUNNER),
     Rule("GL101", "contract", "wrong_number_of_gradients", "error",
          "backward returned more or fewer gradients than forward has arguments"),
@@ -233,6 +240,11 @@ def rule_of(module: str) -> Rule:
 def rule_names() -> dict[str, str]:
     """Code → name of every rule."""
     return {rule.code: rule.name for rule in CATALOGUE}
+
+
+def longest_match(codes: Iterable[str], code: str) -> str | None:
+    """The longest of ``codes`` that ``code`` is, or begins with."""
+    return max((known for known in codes if code.startswith(known)), key=len, default=None)
 
 
 def by_code(code: str) -> Rule | None:

@@ -12,6 +12,7 @@ from gradlint.model.events import (
     ANATOMY,
     FURTHER,
     REGUESSED,
+    Accepts,
     Anatomy,
     Begin,
     CheckDone,
@@ -32,14 +33,16 @@ from gradlint.model.report import (
     ACCEPTED_IN,
     IGNORED_BY_OP,
     IGNORED_IN_SETTINGS,
+    Accepted,
     Check,
+    Location,
     SampleReport,
     TargetReport,
     Tried,
     Verdict,
 )
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, select_rules
+from gradlint.rules.catalogue import CATALOGUE, longest_match, select_rules
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
@@ -83,6 +86,7 @@ class Collector:
         # Whether rules of higher order apply is known to the worker alone.
         self._required = {rule.code for rule in rules if rule.order == 1} if complete else set()
         self._selected = settings.select is not None
+        self._trusted = not settings.untrusted
         self._labels: Counter[str] = Counter()
         self._every: frozenset[str] = frozenset()  # of these, every rule runs
         self._begun: Counter[tuple[str, str]] = Counter()
@@ -119,6 +123,8 @@ class Collector:
         match event:
             case Loaded():
                 self._know(event)
+            case Accepts():
+                self._accept(event)
             case Samples(samples):
                 self._once(event)
                 self._begin_with(samples)
@@ -130,6 +136,7 @@ class Collector:
             case Found(finding):
                 rule = self.current is not None and self.current[0] not in _BESIDE_RULES
                 self._require(rule, f"a finding of {finding.code}, while no rule was running")
+                finding.baselined = False  # whether it is accepted is not the worker's to say
                 self.report.findings.append(finding)
             case Anatomy(tensors):
                 self._conclude(ANATOMY)
@@ -188,6 +195,23 @@ class Collector:
             code, sample = self.current
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
 
+    def accepts_end(self, what: str) -> bool:
+        """Whether the op accepts what the rule finds that was running when its worker ended; then
+        the end counts as such a finding. ``what`` says how it ended."""
+        if self.current is None:
+            return False
+        code, sample = self.current
+        under = longest_match(self.report.accepts, code)
+        if under is None:
+            return False
+        reason = self.report.accepts[under]
+        note = "; ".join(
+            filter(None, (f"{IGNORED_BY_OP}: {reason}" if reason else IGNORED_BY_OP, what))
+        )
+        accepted = [Accepted(code, under, reason)]
+        self.report.checks.append(Check(code, "skipped", sample, note=note, accepted=accepted))
+        return True
+
     def chose_inputs(self) -> bool:
         """Whether what is running chooses its own sizes and values, after the op has returned on
         the sample: if it is slow there, that is no fault."""
@@ -216,7 +240,17 @@ class Collector:
             own = self.report.location.file if self.report.location else ""
             self.report.coverage = by_phase(self._covered, own)
             self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
+            self.report.reached = [
+                Location(item.file, min(item.ran))
+                for item in self._covered
+                if item.phase == "backward" and item.ran
+            ]
         return self.report
+
+    def _accept(self, event: Accepts) -> None:
+        self._once(event)
+        self._require(self._trusted, "findings to accept, of code that is not trusted")
+        self.report.accepts = dict(event.ignores)
 
     def _know(self, event: Loaded) -> None:
         self._once(event)

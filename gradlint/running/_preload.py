@@ -1,6 +1,8 @@
 """What the fork server imports once for all workers.
 
-Only imports: running an operator here would start threads that a fork does not inherit.
+Only imports: running an operator here would start threads that a fork does not inherit. The one
+exception is an operator of gradlint's own, run where nothing starts a thread, if many operators are
+going to be checked (``gradlint.checking.rehearsal``).
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from contextlib import suppress
 from types import FrameType
 
 from gradlint.base.scratch import remove_scratch
-from gradlint.running import _confine, _keeper
-from gradlint.running.server import FOLDER, LOADS, PARENT, SOURCES
+from gradlint.running import _confine, _huge_pages, _keeper
+from gradlint.running.server import FOLDER, LOADS, MANY, PARENT, SOURCES
 from gradlint.trace.originals import at_the_start
 
 #: Seconds in which the parent's end shows, and between two looks.
@@ -157,6 +159,18 @@ def _read_ahead() -> None:
                 importlib.import_module(f"gradlint.{name}").read_ahead(path)
 
 
+def _serves_many() -> bool:
+    """Whether many operators are going to be checked."""
+    return os.path.exists(os.path.join(os.environ.get(FOLDER, ""), MANY))
+
+
+def _rehearse() -> None:
+    """Do once what the compiler does only the first time. The code that runs is gradlint's own."""
+    if os.environ.get(LOADS) == "tracing":
+        with suppress(Exception):
+            importlib.import_module("gradlint.checking.rehearsal").rehearse()
+
+
 def _preload() -> None:
     # Nearly all that imports make stays: looking for garbage among it takes a third of their time.
     gc.disable()
@@ -169,11 +183,16 @@ def _preload() -> None:
                     importlib.import_module(name).start()
             except BaseException:
                 continue
-    at_the_start()
+        at_the_start()
+        many = _serves_many()
+        if many:
+            _rehearse()
     _read_ahead()
     if "gradlint.trace.judge_integrity" in sys.modules:  # which imports torch
         sys.modules["gradlint.trace.judge_integrity"].judge_at_the_start()
     gc.freeze()  # keeps the pages of these objects shared between the forks
+    if many:
+        _huge_pages.collapse()
     gc.enable()
 
 

@@ -131,6 +131,11 @@ class Worker:
         self.timeout = timeout
         self.grant()
 
+    @property
+    def phase(self) -> str:
+        """The phase it is in, one of ``gradlint.ops.phase.PHASES``."""
+        return self._phases_now()[0] if self.ending is None else self.ending.phase
+
     def waitables(self) -> list[Any]:
         """What to wait on for news."""
         events = [self._events] if self._events is not None else []

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 
 from gradlint.running import server as _server
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Worker
-from gradlint.running._task import Task
+from gradlint.running._task import Enough, Task
 from gradlint.running.events import Forgery
 from gradlint.running.interruption import interruptible
+from gradlint.running.news import Running
 
 #: Seconds by which waiting may overshoot; a longer overshoot means that this process was suspended
 #: (heuristic: with four times as many busy processes as cores it is tenths of a second).
@@ -24,13 +26,18 @@ STOPPED_S = 2.0
 MOST_LOST = 2
 
 
-def schedule(tasks: Iterable[Task], jobs: int) -> None:
+def schedule(
+    tasks: Iterable[Task], jobs: int, on_tick: Callable[[Sequence[Running]], None] | None = None
+) -> None:
     """Run ``tasks``, at most ``jobs`` workers at a time, until all are done.
 
     Where the server ends, it takes all workers with it. Their tasks are started anew, one at a
     time; one that is in flight when the server ends again is told so by the ending of its worker.
 
+    ``on_tick`` is called at least every other second, with what is running.
+
     Raises:
+        Enough: a task says that the run ends here; every worker was killed before.
         KeyboardInterrupt: after every worker was killed and every task has heard of it.
         ServerLost: no worker can be started.
     """
@@ -46,6 +53,8 @@ def schedule(tasks: Iterable[Task], jobs: int) -> None:
                 task = queue.popleft()
                 active[Worker(task.job(), task.timeout)] = task
             stopped = _wait(active)
+            if on_tick is not None:
+                on_tick([task.running(worker.phase) for worker, task in active.items()])
             for worker, task in list(active.items()):
                 # News first: the parent may have been asleep (Ctrl-Z), the worker was not.
                 _deliver(worker, task)
@@ -97,4 +106,5 @@ def _abandon(worker: Worker, task: Task) -> None:
     worker.kill("interrupt")
     _deliver(worker, task)
     assert worker.ending is not None
-    task.ended(worker.ending)
+    with suppress(Enough):  # the run ends already
+        task.ended(worker.ending)

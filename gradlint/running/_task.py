@@ -30,15 +30,20 @@ from gradlint.running.events import (
     NoInputs,
     OpRaised,
     Pid,
+    Replaced,
     Unavailable,
     Unloadable,
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
+from gradlint.running.news import Running
 
 _WRONG_GRADIENT = rule_of("value.wrong_gradient")
 _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
+
+#: Stands for a rule's code while a pass is confirmed.
+CONFIRMATION = "confirmation"
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -56,6 +61,10 @@ class Trouble:
     def add_internal(self, target: str, account: Account) -> None:
         """Add what a worker reported of a failure of gradlint's own on ``target``."""
         self.internal.append(f"{target}: {account.line}\n{account.traceback}")
+
+
+class Enough(Exception):
+    """The run ends here: nothing more is to be checked."""
 
 
 class Task(Protocol):
@@ -79,6 +88,9 @@ class Task(Protocol):
     def restart(self) -> None:
         """Forget what came: the worker was lost, and another one starts from the beginning."""
 
+    def running(self, phase: str) -> Running:
+        """What is being done, by a worker that is in ``phase``."""
+
 
 class TargetTask:
     """Checks one operator, in as many workers as its crashes call for."""
@@ -91,6 +103,7 @@ class TargetTask:
         *,
         memory_mb: int | None = None,
         examine: Examine | None = None,
+        listing: bool = False,
         finished: Callable[[TargetReport], None] | None = None,
     ) -> None:
         self.ref = ref
@@ -99,6 +112,7 @@ class TargetTask:
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
+        self._listing = listing
         self._finished = finished
         self.restart()
 
@@ -106,7 +120,8 @@ class TargetTask:
         """Begin with an empty report."""
         location = _findings.relative(self.ref.location)
         self.report = TargetReport(self.ref.target, self.ref.kind, location=location)
-        self._collector = Collector(self.report, self.settings, complete=self._examine is None)
+        complete = self._examine is None and not self._listing
+        self._collector = Collector(self.report, self.settings, complete=complete)
         self._last: LastWord | None = None
         self._crashes = 0
         self._left = 0
@@ -119,7 +134,8 @@ class TargetTask:
         self._last = None
         self._collector.next_worker()
         done = frozenset(self._collector.done)
-        return Job(CheckWork(self.ref, self.settings, done, self._examine), self._memory_mb)
+        work = CheckWork(self.ref, self.settings, done, self._examine, self._listing)
+        return Job(work, self._memory_mb)
 
     def event(self, event: Event) -> None:
         """Collect it, or remember it as the reason for the end that follows."""
@@ -171,6 +187,11 @@ class TargetTask:
         self._skip_rest()
         return self._finish()
 
+    def running(self, phase: str) -> Running:
+        """The rule that is running, if any."""
+        code = self._collector.current[0] if self._collector.current is not None else ""
+        return Running(self.ref.target, phase, code, time.monotonic() - self._started)
+
     def confirmed(self) -> None:
         """Nothing more is to be found out.
 
@@ -207,6 +228,10 @@ class TargetTask:
             # The arguments were gradlint's choice: that the op takes long there is no fault.
             self._collector.add_note(f"not tried {current[1]}: too slow")
             return False
+        if not isinstance(self._last, (Forgery, Replaced)):
+            how = "timed out" if ending.killed == "timeout" else "process crashed"
+            if self._collector.accepts_end(f"{how} while it ran"):
+                return False
         in_op = ending.phase in ("forward", "backward")
         if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
             self._collector.too_slow(ending.phase, self.timeout)
@@ -311,6 +336,10 @@ class ConfirmTask:
                 self._reason = f"internal error of gradlint: {account.line}"
             case Usage():
                 self._reason = event.message
+
+    def running(self, phase: str) -> Running:
+        """What the target is at: it is looked at once more."""
+        return replace(self._target.running(phase), code=CONFIRMATION)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Add what came of it to the report."""

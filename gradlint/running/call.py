@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, TypeVar
 
 from gradlint.base.errors import GradlintError, TargetError
@@ -48,6 +49,7 @@ from gradlint.running.job import (
     SweepWork,
     Work,
 )
+from gradlint.running.news import Running
 from gradlint.targets.resolve import EVERY, resolve
 
 R = TypeVar("R")
@@ -102,6 +104,7 @@ class CallTask:
         self._last: LastWord | None = None
         self._answered = False
         self._ended = False
+        self._started = time.monotonic()
 
     def job(self) -> Job:
         """The one job."""
@@ -128,6 +131,10 @@ class CallTask:
                 self._require(not self._answered, "a second result")
                 self._answered = True
                 self._answer(event)
+
+    def running(self, phase: str) -> Running:
+        """What it was asked for."""
+        return Running(self._ref.target, phase, "", time.monotonic() - self._started)
 
     def ended(self, ending: Ending) -> list[Task]:
         """Say what it died of, if it did."""

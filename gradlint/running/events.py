@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradlint.model.events import (
+    Accepts,
     Anatomy,
     Begin,
     CheckDone,
@@ -234,6 +235,7 @@ Examined = (
     | Reguessed
     | TorchVerdictMade
     | Skip
+    | Accepts
     | Note
     | Covered
     | Confirmable

@@ -49,7 +49,7 @@ def run_here(op: Op, samples: Sequence[Sample], settings: Settings) -> TargetRep
 
     install(watch)
     try:
-        examine(op, samples, settings, collector.take, frozenset())
+        examine(op, samples, settings, collector.take, isolated=False)
     except MemoryError as error:
         where = scene(error.__traceback__)
         report.findings.append(_findings.memory(where, str(error)))

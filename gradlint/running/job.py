@@ -34,12 +34,14 @@ class CheckWork(Work[TargetReport]):
     Args:
         done: pairs of code and sample label.
         examine: what runs the rules, for tests of the runner; None for gradlint's own.
+        listing: whether to say only what would run, and on which samples.
     """
 
     ref: OpRef
     settings: Settings
     done: frozenset[tuple[str, str]]
     examine: Examine | None = None
+    listing: bool = False
 
 
 @dataclass(frozen=True)

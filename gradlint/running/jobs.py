@@ -9,6 +9,7 @@ from typing import Any
 from gradlint.base.errors import NotHere
 from gradlint.base.text import error_line
 from gradlint.checking.examine import examine as examine_rules
+from gradlint.checking.listing import list_only
 from gradlint.checking.sweep_measurement import sweep_op
 from gradlint.inputs.lazy import with_shapes
 from gradlint.inputs.not_found import NoInputsFound
@@ -46,9 +47,10 @@ def run(work: Work[Any], send: Emit) -> None:
     """Do ``work``, sending events as they come; all that the user can mend is sent too."""
     with _failures_sent(send):
         match work:
-            case CheckWork(ref, settings, done, examine):
+            case CheckWork(ref, settings, done, examine, listing):
                 op, samples = _loaded(send, ref, settings)
-                (examine or examine_rules)(op, samples, settings, send, done)
+                do = list_only if listing else examine or examine_rules
+                do(op, samples, settings, send, done)
             case SweepWork(ref, settings, steps, sample):
                 op, samples = _loaded(send, ref, settings)
                 send(Swept(sweep_op(op, samples, settings, steps, sample)))

@@ -14,9 +14,10 @@ from typing import Any
 
 import gradlint
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import first_line
 from gradlint.model.events import Event
 from gradlint.model.op import OpRef
-from gradlint.model.report import Report, TargetReport
+from gradlint.model.report import Report, RunError, TargetReport, jsonable
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
@@ -24,21 +25,30 @@ from gradlint.running import server as _server
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
-from gradlint.running._task import TargetTask, Task, Trouble
+from gradlint.running._task import Enough, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
+from gradlint.running.news import Progress, Running, Tick
+from gradlint.running.suppressions import add_suppression_findings
 from gradlint.targets.resolve import EVERY, left_out, resolve
 
-#: Called with the number of targets done, the number known so far, and the one just done.
-Progress = Callable[[int, int, TargetReport], None]
+#: Whether a target is left out of the run: why, in words that complete "not checked: …", or "".
+#: Asked of every operator, and of modules that must be imported to list theirs.
+LeaveOut = Callable[[OpRef], str]
+
+#: Looks at every target that is done; True ends the run. May change the report.
+Judge = Callable[[TargetReport], bool]
 
 #: Said of a file, module or folder in which there was nothing to check.
 NO_OPERATOR = (
     "holds no operator (a torch.autograd.Function, a custom op, a spec, or anything with "
     "sample_inputs); name a plain callable or module itself: path/file.py:Name"
 )
+
+#: Said of a target that was not done when the run ended early.
+NOT_REACHED = "not done: the run ended after as many failures as were asked for (--max-failures)"
 
 #: Bytes of source, over all workers, from which on the server reads it instead. Heuristic: parsing
 #: a megabyte takes about as long as starting a server.
@@ -56,11 +66,13 @@ class Run:
         report: what is known of every target, also after an interruption.
         usage: the user's mistakes (exit code 2).
         internal: gradlint's own failures (exit code 3): a line that says what, then the traceback.
+        left_out: what was asked to be left out: why, and which operators.
     """
 
     report: Report
     usage: list[GradlintError] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
+    left_out: dict[str, list[OpRef]] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -105,16 +117,22 @@ class ExpandTask:
         """List them anew."""
         self._call.restart()
 
+    def running(self, phase: str) -> Running:
+        """The module is being imported."""
+        return self._call.running(phase)
+
     def ended(self, ending: Ending) -> list[Task]:
         """Check every operator found; or say why the module has none."""
         self._call.ended(ending)
         call = self._call
         if call.result is not None:
-            self.tasks = self._plan.tasks_for(call.result)
+            within = self._plan.position(self._ref)
+            self.tasks = self._plan.tasks_for(self._plan.chosen(call.result, within))
             if not call.result:
                 self._plan.empty[self._ref.target] = NO_OPERATOR
             return list(self.tasks)
         self.report = report = TargetReport(self._ref.target, verdict="error")
+        report.position = self._plan.position(self._ref)
         if call.usage is not None:
             self._plan.trouble.usage.append(call.usage)
             report.notes.append(str(call.usage))
@@ -137,22 +155,57 @@ class _Plan:
         self,
         settings: Settings,
         trouble: Trouble,
-        examine: Examine | None,
         on_progress: Progress | None,
+        leave_out: LeaveOut | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.settings = settings
         self.trouble = trouble
         self.memory_mb: int | None = None
         self.sanitizer: Sanitizer | None = None
         self.empty: dict[str, str] = {}
-        self._examine = examine
+        self.examine: Examine | None = None
+        self.listing = False
+        self.on_tick: Tick | None = None
         self._on_progress = on_progress
-        self._seen: set[tuple[str, str, str]] = set()
+        self._leave_out = leave_out
+        self._judge = judge
+        self._positions: dict[tuple[str, str, str], list[int]] = {}
+        self.left_out: dict[str, list[OpRef]] = {}
         self.tasks: list[TargetTask | ExpandTask] = []
         self._done = 0
 
+    @property
+    def total(self) -> int:
+        """How many targets are known so far."""
+        return sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+
+    def position(self, ref: OpRef) -> list[int]:
+        """The place of ``ref`` among all operators, those that are left out counted."""
+        return self._positions[ref.source, ref.path, ref.attribute]
+
+    def chosen(self, refs: Sequence[OpRef], within: Sequence[int] = ()) -> list[OpRef]:
+        """Those of ``refs`` that are not left out, each once.
+
+        Args:
+            refs: operators, in their order.
+            within: the position of what they were found in.
+        """
+        kept = []
+        for number, ref in enumerate(refs):
+            key = (ref.source, ref.path, ref.attribute)
+            if key in self._positions:
+                continue
+            self._positions[key] = [*within, number]
+            reason = self._leave_out(ref) if self._leave_out is not None else ""
+            if reason:
+                self.left_out.setdefault(reason, []).append(ref)
+            else:
+                kept.append(ref)
+        return kept
+
     def add(self, refs: Sequence[OpRef]) -> None:
-        """Plan ``refs``, leaving out what was planned before."""
+        """Plan ``refs``, which :meth:`chosen` gave."""
         for ref in refs:
             if ref.attribute == EVERY:
                 self.tasks.append(ExpandTask(ref, self.settings, self))
@@ -160,21 +213,19 @@ class _Plan:
                 self.tasks += self.tasks_for([ref])
 
     def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
-        """A task for every operator that does not have one yet."""
+        """A task for each of ``refs``."""
         tasks = []
         for ref in refs:
-            key = (ref.source, ref.path, ref.attribute)
-            if key in self._seen:
-                continue
-            self._seen.add(key)
             task = self._task(
                 ref,
                 self.settings,
                 self.trouble,
                 memory_mb=self.memory_mb,
-                examine=self._examine,
+                examine=self.examine,
+                listing=self.listing,
                 finished=self.advance,
             )
+            task.report.position = self.position(ref)
             tasks.append(task)
         return tasks
 
@@ -184,11 +235,22 @@ class _Plan:
         return SanitizedTask(*arguments, sanitizer=self.sanitizer, **options)
 
     def advance(self, report: TargetReport) -> None:
-        """One target is done."""
+        """One target is done.
+
+        Raises:
+            Enough: nothing more is to be checked.
+        """
         self._done += 1
+        enough = self._judge is not None and self._judge(report)
         if self._on_progress is not None:
-            total = sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
-            self._on_progress(self._done, total, report)
+            self._on_progress(self._done, self.total, report)
+        if enough:
+            raise Enough
+
+    def tick(self, running: Sequence[Running]) -> None:
+        """Say how far the run is."""
+        if self.on_tick is not None:
+            self.on_tick(self._done, self.total, running)
 
     def skip_all(self, reason: str) -> None:
         """Run nothing, and say why."""
@@ -213,16 +275,23 @@ def execute(
     settings: Settings,
     *,
     on_progress: Progress | None = None,
+    on_tick: Tick | None = None,
     examine: Examine | None = None,
+    listing: bool = False,
+    leave_out: LeaveOut | None = None,
+    judge: Judge | None = None,
 ) -> Run:
     """Check ``targets`` in isolated workers, and collect every mistake without raising.
 
     Args:
         targets: what the user typed.
         settings: of the run.
-        on_progress: see :data:`Progress`.
+        on_progress, on_tick: see ``gradlint.running.news``.
         examine: stands in for ``gradlint.checking.examine.examine`` in tests of the runner; a
             function that workers can import.
+        listing: whether to say only what would run, and on which samples.
+        leave_out: see :data:`LeaveOut`.
+        judge: see :data:`Judge`.
 
     Returns:
         The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
@@ -234,20 +303,22 @@ def execute(
         gradlint=gradlint.__version__,
         environment=environment(),
         fail_on=settings.fail_on,
+        settings=jsonable(settings),
     )
-    tracing = any("torch.compile" in rule.needs for rule in select_rules(settings))
+    tracing = not listing and any("torch.compile" in rule.needs for rule in select_rules(settings))
     _server.start("tracing" if tracing else "rules", private=settings.untrusted)
-    plan = _Plan(settings, trouble, examine, on_progress)
+    plan = _Plan(settings, trouble, on_progress, leave_out, judge)
+    plan.examine, plan.listing, plan.on_tick = examine, listing, on_tick
     try:
         if settings.untrusted:
             report.environment["confinement"] = confined(settings).means
         plan.settings = on_present_devices(settings, report)
         with interruptible():
-            refs = _resolved(targets, plan)
+            refs = plan.chosen(_resolved(targets, plan))
         plan.empty.update(
             {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
         )
-        _server.start(sources=_worth_reading(refs))
+        _server.start(sources=_worth_reading(refs), many=len(refs) >= _server.MANY_OPERATORS)
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
@@ -255,7 +326,7 @@ def execute(
         with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
             plan.add(refs)
             if plan.settings.devices:
-                schedule(plan.tasks, settings.jobs)
+                schedule(plan.tasks, settings.jobs, plan.tick)
             else:
                 plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
@@ -273,12 +344,21 @@ def execute(
         trouble.internal.append(f"{error}\n{error}")
     except KeyboardInterrupt:
         report.interrupted = True
+    except Enough:
+        report.stopped = True
     report.targets = plan.reports()
     if report.interrupted:
         _tell_interrupted(report, targets)
+    if report.stopped:
+        _tell_stopped(report)
+    if not (listing or examine):
+        add_suppression_findings(report, plan.settings)
+    report.left_out = {why: [ref.target for ref in refs] for why, refs in plan.left_out.items()}
     report.skipped.update(plan.empty)
     report.duration_s = time.monotonic() - started
-    return Run(report, trouble.usage, trouble.internal)
+    report.errors += [RunError("usage", str(error)) for error in trouble.usage]
+    report.errors += [RunError("internal", first_line(text)) for text in trouble.internal]
+    return Run(report, trouble.usage, trouble.internal, plan.left_out)
 
 
 def run(
@@ -349,6 +429,14 @@ def _tell_interrupted(report: Report, targets: Sequence[str]) -> None:
     for target in report.targets:
         if target.verdict == "skipped" and not target.notes:
             target.notes.append("interrupted")
+
+
+def _tell_stopped(report: Report) -> None:
+    """Say of every target that was not done that enough others had failed."""
+    for target in report.targets:
+        if target.verdict == "skipped" and not target.notes:
+            target.notes.append(NOT_REACHED)
+        target.notes = [NOT_REACHED if note == "interrupted" else note for note in target.notes]
 
 
 def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:

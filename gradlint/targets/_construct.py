@@ -17,7 +17,9 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
+from gradlint.targets._kept_modules import Kept, kept_modules
 from gradlint.targets._kept_tensors import kept_tensors
+from gradlint.targets._sequence_arguments import sequence_lengths
 from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
 from gradlint.targets.calls import call_hints
 from gradlint.targets.load_error import LoadError, load_error, short_repr
@@ -163,21 +165,35 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
     forms |= tensor_forms(
         cls, [item.name for item in required if _is_tensor(item.annotation) or item.name in forms]
     )
+    lengths = sequence_lengths(cls, untyped)
+    modules = kept_modules(cls, untyped)
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
-            values = {}
+            values: dict[str, Any] = {}
             used = 0
             for parameter in required:
                 if axis is not None and parameter.name in _AXIS:
                     values[parameter.name] = axis
                     continue
                 value = _guess(parameter, sizes[used % len(sizes)])
-                if parameter.name in read and not _has_all(value, read[parameter.name]):
+                if type(value) in (int, float, tuple) and parameter.name in lengths:
+                    count = lengths[parameter.name]
+                    values[parameter.name] = tuple(_cycled(sizes, used, count))
+                    used += count
+                    continue
+                if parameter.name in modules and not callable(value):
+                    value = _kept(modules[parameter.name], sizes[used % len(sizes)], value)
+                elif parameter.name in read and not _has_all(value, read[parameter.name]):
                     value = _stand_in(read[parameter.name], sizes)
                 used += value is sizes[used % len(sizes)]
                 values[parameter.name] = value
             yield values | _tensors(forms, values, sizes)
     yield from calls
+
+
+def _cycled(sizes: tuple[int, ...], start: int, count: int) -> Iterator[int]:
+    """``count`` of ``sizes`` from ``start`` on, which begin again after the last."""
+    return (sizes[(start + k) % len(sizes)] for k in range(count))
 
 
 def _is_tensor(annotation: Any) -> bool:
@@ -275,6 +291,18 @@ def _from_signature(cls: type, size: int) -> Any:
         return cls(**values)
     except Exception:
         return NotImplemented
+
+
+def _kept(kept: Kept, size: int, otherwise: Any) -> Any:
+    """A module, or a container of two, of the kind that a constructor asks for."""
+    if kept.element is None:
+        made = _of_class(kept.kind, size)
+    else:
+        parts = [_of_class(kept.element, size) for _ in range(2 * max(kept.width, 1))]
+        failed = any(part is NotImplemented for part in parts)
+        grouped = [tuple(parts[: kept.width]), tuple(parts[kept.width :])] if kept.width else parts
+        made = NotImplemented if failed else kept.kind(grouped)
+    return otherwise if made is NotImplemented else made
 
 
 def _resolved(cls: type, parameter: Parameter) -> Any:

@@ -92,7 +92,7 @@ def left_out(module: StaticModule) -> list[tuple[str, str]]:
 
 
 def _functions(module: StaticModule) -> set[str]:
-    return {name for name, node in module.classes.items() if _is_function(module, node)}
+    return {name for name, node in module.classes.items() if is_function_class(module, node)}
 
 
 def _applying(module: StaticModule, functions: set[str]) -> set[str]:
@@ -178,7 +178,7 @@ def kind_of(module: StaticModule, name: str) -> str:
     """Kind of the operator called ``name`` as far as the text shows it, else "unknown"."""
     if name in module.classes:
         node = module.classes[name]
-        if _is_function(module, node):
+        if is_function_class(module, node):
             return "function"
         return "module" if _is_module(module, node) else "unknown"
     if name in _custom_ops(module):
@@ -195,7 +195,8 @@ def place_of(module: StaticModule, name: str) -> Location:
     return module.source.span(value) if value else Location(shown_path(module.source.path), 1)
 
 
-def _is_function(module: StaticModule, node: ast.ClassDef) -> bool:
+def is_function_class(module: StaticModule, node: ast.ClassDef) -> bool:
+    """Whether a class is a ``torch.autograd.Function``, as far as the text shows it."""
     known, ends = lineage(module, node)
     if any(_names_function(end) for end in ends):
         return True

@@ -13,9 +13,9 @@ from torch.autograd.function import once_differentiable
 
 from gradlint.model.op import Intent
 from gradlint.targets.nodes import class_node, function_node, method_node, vars_of
-from gradlint.targets.source_file import SourceFile, dotted
+from gradlint.targets.source_file import dotted
+from gradlint.targets.suppressions import head_of, suppressions_in
 
-_COMMENT = re.compile(r"#\s*gradlint:\s*ignore\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)$")
 #: A code, or the beginning of one: ``GL6`` is a whole family.
 _CODE = re.compile(r"^GL\d{1,3}$")
 
@@ -121,17 +121,7 @@ def _comments(thing: Any) -> dict[str, str]:
         return {}
     source, node = found
     if isinstance(node, ast.Lambda):
-        return ignores_in(source, node.lineno, node.lineno)
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return ignores_in(source, first, max(node.lineno, node.body[0].lineno - 1))
-
-
-def ignores_in(source: SourceFile, first: int, last: int) -> dict[str, str]:
-    """Rule code → reason, from comments in the lines ``first`` to ``last`` of a file."""
-    ignores = {}
-    for number in range(first, last + 1):
-        matched = _COMMENT.search(source.line(number))
-        if matched:
-            reason = matched["reason"].strip().lstrip("-—:# ").strip()
-            ignores.update({code.strip(): reason for code in matched["codes"].split(",")})
-    return ignores
+        first = last = node.lineno
+    else:
+        first, last = head_of(node)
+    return {code: item.reason for code, item in suppressions_in(source, first, last).items()}

@@ -99,6 +99,11 @@ def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
     return found
 
 
+def is_spec_path(path: str) -> bool:
+    """Whether ``path`` is named as a YAML spec is."""
+    return path.endswith(_SPEC)
+
+
 def _split(target: str) -> tuple[str, str | None]:
     matched = _FILE_AND_NAME.match(target)
     if matched:

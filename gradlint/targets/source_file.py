@@ -90,6 +90,15 @@ def read_source(path: str) -> SourceFile | None:
     return source
 
 
+def read_shown_source(path: str) -> SourceFile | None:
+    """The file at ``path`` as a report shows it, relative to the working directory; None when its
+    text is not available, or that folder is gone."""
+    try:
+        return read_source(os.path.abspath(path))
+    except FileNotFoundError:
+        return None
+
+
 def refuse_unsayable(path: str) -> None:
     """Raise if the name of a file can't be told to a worker, or written into a report.
 

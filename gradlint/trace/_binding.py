@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -13,8 +13,22 @@ from gradlint.model.sample import Sample, map_tensors
 from gradlint.trace.op_io import Handed, Input
 from gradlint.trace.sparse import Pattern, is_sparse
 
+Result = TypeVar("Result")
+
 #: Returns the same values in another memory layout, or None to leave the tensor as it is.
 Relay = Callable[[torch.Tensor], "torch.Tensor | None"]
+
+
+class _Holding(torch.nn.Module):
+    """Calls a function while the module that it holds has other parameters and buffers."""
+
+    def __init__(self, held: torch.nn.Module) -> None:
+        super().__init__()
+        self.held = held
+
+    def forward(self, function: Callable[[], Any]) -> Any:
+        """What ``function`` returns."""
+        return function()
 
 
 class Binding:
@@ -36,6 +50,7 @@ class Binding:
         self._slots: dict[int, int] = {}
         self._names: dict[int, str] = {}
         self._buffers: dict[str, torch.Tensor] = {}
+        self._given: dict[str, torch.Tensor] = {}
         self.invoke = _plainly(op)
         self._collect()
 
@@ -78,7 +93,18 @@ class Binding:
                 seen.append(Handed(name, state[name], value, buffer=True))
         if handed is not None:
             handed[:] = seen
+        self._given = state
         return self.invoke(args, kwargs, state)
+
+    def during_backward(self, function: Callable[[], Result]) -> Result:
+        """What ``function`` returns, while the op's module has the state that the last call gave
+        it: a backward may read the module itself, as reversible layers do."""
+        module = self._op.module
+        if module is None or not self._given or isinstance(module, torch.jit.ScriptModule):
+            return function()
+        state = {f"held.{name}": value for name, value in self._given.items()}
+        found: Result = torch.func.functional_call(_Holding(module), state, (function,))
+        return found
 
     def as_passed(self, position: int, value: torch.Tensor) -> torch.Tensor:
         """The tensor that the op gets for input ``position`` at ``value``."""

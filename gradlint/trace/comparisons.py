@@ -29,6 +29,12 @@ _COMPARING = {
 #: ATen operators that compare with another tensor, beside those above.
 _WITH_TENSORS = {"maximum": (1,), "minimum": (1,), "fmax": (1,), "fmin": (1,)}
 
+#: ATen operators that test for equality, and those that test for NaN.
+_TESTING, _FOR_NAN = ("eq", "ne"), ("isnan", "nan_to_num", "nansum")
+
+#: ATen operators that take a triangle of a matrix.
+_TRIANGLES = ("tril", "triu")
+
 #: ATen operators that put elements in the places that an index says: where it says a place twice,
 #: one of two elements is lost, and PyTorch leaves open which.
 _OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_fill", "put")
@@ -46,6 +52,9 @@ class Comparisons(DispatchMode):
         apart: whether all elements of a tensor were on one side of those of another one.
         nearest: where all elements were above a positive threshold, the largest ratio of such a
             threshold to the middle one of the elements; 0 where there is none.
+        tested: tensors with the numbers that forward tests for equality with them, and with NaN
+            where it tests for that.
+        triangles: tensors of which forward takes a triangle itself.
         overwrites: whether elements were put in places that an index tells.
         from_the_end: whether integers reached an operator that takes negative indices.
     """
@@ -56,6 +65,8 @@ class Comparisons(DispatchMode):
         self.one_sided = False
         self.apart = False
         self.nearest = 0.0
+        self.tested: list[tuple[torch.Tensor, float]] = []
+        self.triangles: list[torch.Tensor] = []
         self.overwrites = False
         self.from_the_end = False
 
@@ -70,6 +81,12 @@ class Comparisons(DispatchMode):
         if name in _COMPARING or name in _WITH_TENSORS:
             places = _COMPARING.get(name) or _WITH_TENSORS[name]
             self._compared_with_tensors(args[0], _given(args, kwargs, places))
+        if name in _TESTING:
+            self._tested(args[0], list(_numbers(args, kwargs, (1,))))
+        elif name in _FOR_NAN:
+            self._tested(args[0], [math.nan])
+        if name in _TRIANGLES:
+            self.triangles.append(args[0].detach().clone())
         if name in _FROM_THE_END:
             self.from_the_end = True
         if name in _OVERWRITING and not _accumulates(args, kwargs):
@@ -86,6 +103,10 @@ class Comparisons(DispatchMode):
             self.one_sided |= tensor.numel() > 0 and bool(above.all() | ~above.any())
             if threshold > 0 and tensor.numel() and bool(above.all()):
                 self.nearest = max(self.nearest, threshold / float(tensor.detach().median()))
+
+    def _tested(self, tensor: Any, values: list[float]) -> None:
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and values:
+            self.tested.append((tensor.detach().clone(), values[0]))
 
     def _compared_with_tensors(self, tensor: Any, others: list[Any]) -> None:
         for other in others:

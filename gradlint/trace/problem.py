@@ -15,7 +15,7 @@ import torch
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.ops.phase import phase
-from gradlint.ops.vjp import accumulated, refuses_grad, vjp
+from gradlint.ops.vjp import accumulated, arrivals, refuses_grad, settled, taken, vjp
 from gradlint.trace._binding import Relay
 from gradlint.trace._calls import Calls, Casts
 from gradlint.trace.op_io import Input, OpRaised, Output, outputs_in
@@ -35,12 +35,17 @@ class Problem(Calls):
         draws: whether forward draws random numbers; None until this is determined.
         only_backward: whether the op raised under ``torch.autograd.grad``, so that
             ``.backward()`` is used instead.
+        fills_grad: whether backward leaves gradients in ``.grad`` of the inputs; None until it ran.
+        written_grads: positions of inputs to whose ``.grad`` backward writes by itself, beside the
+            gradient that it returns.
     """
 
     def __init__(self, op: Op, sample: Sample, *, seed: int = 0) -> None:
         super().__init__(op, sample, seed)
         self.draws: bool | None = None
         self.only_backward = False
+        self.fills_grad: bool | None = None
+        self.written_grads: set[int] = set()
         self._needs_graph: bool | None = None  # unknown until a call without a graph was made
 
     def in_float64(self) -> Problem | None:
@@ -89,6 +94,7 @@ class Problem(Calls):
         found.preserve_state = self.preserve_state
         found.own_generators = self.own_generators
         found.only_backward = self.only_backward
+        found.fills_grad = self.fills_grad
         found.surroundings = self.surroundings
         found.patience = self.patience
         return found
@@ -227,23 +233,46 @@ class Problem(Calls):
             try:
                 if not self.only_backward or create_graph:
                     with self._limited(leaves):
-                        found = vjp(
-                            tensors,
-                            leaves,
-                            given,
-                            create_graph=create_graph,
-                            retain_graph=retain_graph,
-                        )
+                        found = self._returned(tensors, leaves, given, create_graph, retain_graph)
             except Exception as error:
                 if create_graph or not refuses_grad(error):
                     raise OpRaised("backward", error) from error
                 self.only_backward = True
             try:
                 if found is None:
-                    found = accumulated(tensors, leaves, given, retain_graph=retain_graph)
+                    with arrivals(leaves) as came:
+                        left = self.binding.during_backward(
+                            lambda: accumulated(tensors, leaves, given, retain_graph=retain_graph)
+                        )
+                    found, written = settled([None] * len(leaves), left, came)
+                    self.written_grads |= written
             except Exception as error:
                 raise OpRaised("backward", error) from error
         return [self.binding.picked(k, grad) for k, grad in enumerate(found)]
+
+    def _returned(
+        self,
+        tensors: Sequence[torch.Tensor],
+        leaves: Sequence[torch.Tensor],
+        given: Sequence[torch.Tensor],
+        create_graph: bool,
+        retain_graph: bool | None,
+    ) -> list[torch.Tensor | None]:
+        """What ``torch.autograd.grad`` returns, with what backward leaves in ``.grad``."""
+        watched = not create_graph and self.fills_grad is not False
+        with arrivals(leaves if watched else ()) as came:
+            found: list[torch.Tensor | None] = self.binding.during_backward(
+                lambda: vjp(
+                    tensors, leaves, given, create_graph=create_graph, retain_graph=retain_graph
+                )
+            )
+        if watched:
+            left = taken(leaves)
+            self.fills_grad = self.fills_grad or any(grad is not None for grad in left)
+            if self.fills_grad:
+                found, written = settled(found, left, came)
+                self.written_grads |= written
+        return found
 
     def accumulate(self, tensors: Sequence[torch.Tensor]) -> None:
         """Run every node of the graph, by ``torch.autograd.backward`` with ones.

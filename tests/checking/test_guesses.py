@@ -444,3 +444,37 @@ def test_the_guess_is_the_same_again_after_a_crash() -> None:
     again = run(frozenset({(REGUESSED, "inferred")}))
     assert not any(isinstance(item, Reguessed) for item in again)
     assert [item.samples for item in again if isinstance(item, Samples)] == [[reguessed.sample]]
+
+
+def solved(ctx, x, scale_tril):
+    """Whitened by the lower triangle of the factor."""
+    ctx.save_for_backward(x, scale_tril)
+    return torch.linalg.solve_triangular(scale_tril.tril(), x.mT, upper=False)
+
+
+def solved_right(ctx, g):
+    x, factor = ctx.saved_tensors
+    lower = factor.tril()
+    back = torch.linalg.solve_triangular(lower.mT, g, upper=True)
+    y = torch.linalg.solve_triangular(lower, x.mT, upper=False)
+    return back.mT, -(back @ y.mT).tril()
+
+
+def solved_whole(ctx, g):
+    of_x, _ = solved_right(ctx, g)
+    x, factor = ctx.saved_tensors
+    y = torch.linalg.solve_triangular(factor.tril(), x.mT, upper=False)
+    return of_x, -of_x.mT @ y.mT
+
+
+def unprojected(ctx, x, scale_tril):
+    """Whitened by the factor."""
+    ctx.save_for_backward(x, scale_tril)
+    return torch.linalg.solve_triangular(scale_tril, x.mT, upper=False)
+
+
+def test_a_triangle_that_forward_takes_itself_is_no_demand() -> None:
+    assert red(check(op(solved, solved_right))) == []
+    assert ("GL401", "scale_tril") in red(check(op(solved, solved_whole)))
+    # Without it, triangular factors are what callers pass.
+    assert red(check(op(unprojected, solved_whole))) == []

@@ -29,6 +29,7 @@ def run(code: str) -> str:
     [
         ["--help"],
         ["check", "--help"],
+        ["report", "--help"],
         ["explain", "GL401"],
         ["rules"],
         ["schema", "spec"],
@@ -53,18 +54,23 @@ def test_importing_the_package_is_light() -> None:
 
 #: What commands import of the floors that start workers: what runs code of the target there, and
 #: what does not.
-LOADS_TARGETS = {"audited", "execute", "starter", "sweep_target"}
-LOADS_NONE = {"Run", "WorkerFailed", "call_in_worker"}
+LOADS_TARGETS = {"audited", "gated", "listed", "starter", "sweep_target"}
+LOADS_NONE = {"Run", "WorkerFailed", "call_in_worker", "entries", "exit_code"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_who_runs_code_of_the_target_can_confine_it(name: str) -> None:
     text = (ROOT / "gradlint" / "cli" / f"{name}.py").read_text()
     imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
-    above = ("gradlint.api", "gradlint.running.call", "gradlint.running.run", "gradlint.sweeping")
+    above = (
+        *("gradlint.api", "gradlint.sweeping", "gradlint.gate.gated", "gradlint.gate.listing"),
+        *("gradlint.running.call", "gradlint.running.run"),
+    )
     used = {alias.name for node in imports if node.module in above for alias in node.names}
     assert used <= LOADS_TARGETS | LOADS_NONE
-    options = {option for parameter in command(name).params for option in parameter.opts}
+    made = command(name)
+    parts = [made, *getattr(made, "commands", {}).values()]
+    options = {option for part in parts for parameter in part.params for option in parameter.opts}
     assert ("--untrusted" in options) == bool(used & LOADS_TARGETS)
 
 
@@ -162,7 +168,7 @@ def test_a_fault_of_gradlints_own_is_exit_3(
     def broken(*args: object, **options: object) -> None:
         raise ZeroDivisionError("oops [red]")
 
-    monkeypatch.setattr(gradlint.model.resolve, "resolve_settings", broken)
+    monkeypatch.setattr(gradlint.model.resolve, "resolved_settings", broken)
     assert main(["check", "x"]) == 3
     err = capsys.readouterr().err
     assert err.startswith("internal error: ZeroDivisionError: oops [red]\n")

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gradlint.cli.entry import main
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,25 +28,17 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_bash_is_offered(
-    gradlint: Callable[..., Any], tmp_path: Path, typed: str, offered: list[str]
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    offered: list[str],
 ) -> None:
-    variables = {
-        "_GRADLINT_COMPLETE": "complete_bash",
-        "COMP_WORDS": typed,
-        "COMP_CWORD": str(len(typed.split()) - 1),
-    }
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit):
-        import io
-        import sys
-
-        stream = io.StringIO()
-        patch.setattr(sys, "stdout", stream)
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        from gradlint.cli.entry import main
-
+    monkeypatch.setenv("_GRADLINT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    with pytest.raises(SystemExit):
         main([])
-    assert stream.getvalue().split() == offered
+    assert capsys.readouterr().out.split() == offered
 
 
 def test_hooks_pass_over_other_files(gradlint: Callable[..., Any], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pytest
 from gradlint.base.terminal import escape
 from gradlint.cli.console import print_warning
 from gradlint.cli.entry import main
+from gradlint.report.render import FORMATS
 from tests.conftest import OF_THE_TERMINAL, Command, Done
 
 if sys.platform == "win32":
@@ -171,6 +172,9 @@ WRONG = [
     ("check", f"torch.ops.{RAW}.x"),
     (RAW,),
     ("explain", RAW),
+    ("report", RAW),
+    ("report", "printing.py"),
+    ("report", "printing.py", "--fail-on", RAW),
     ("schema", RAW),
     ("schema", "spec", "-o", f"{RAW}/x"),
     ("rules", RAW),
@@ -243,6 +247,37 @@ def test_operators_are_shown_not_obeyed(
     assert _obeyed(shown, terminal=terminal) == set()
     assert "\x1b[8m" not in shown
     assert "[bold]" in shown
+
+
+@pytest.fixture(scope="module")
+def read_back(folder: Path) -> Path:
+    """A report of the operator with the hostile name, which holds the text everywhere."""
+    wrong = ("check", f"a{H}.py", "--seed", "0", "--select", "GL401")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main([*wrong, "-q", "--report", f"json={H}.json", "-o", "all.txt"]) == 1
+    return folder
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("terminal", [False, True], ids=["pipe", "terminal"])
+def test_reports_are_shown_not_obeyed(
+    format: str,
+    terminal: bool,
+    read_back: Path,
+    gradlint: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ("report", f"{H}.json", "--output-format", format)
+    if terminal:
+        done = _in_terminal(monkeypatch, read_back, *words)
+    else:
+        done = _piped(gradlint, read_back, *words)
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert _obeyed(done.stdout, terminal=terminal) == set()
+    assert "\x1b[8m" not in done.stdout
+    assert "bold" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["settings", "value", "toml"])

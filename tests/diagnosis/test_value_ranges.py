@@ -119,3 +119,10 @@ def test_a_branch_that_backward_has_otherwise():
     assert (finding.cause, "where `x` is negative" in finding.cause_text) == ("scaled", True)
     assert "through `slope * x` (line " in finding.cause_text
     assert " counts twice in backward" in finding.cause_text
+
+
+def test_a_range_among_thousands_of_elements():
+    values = draw(60, 50, seed=3)  # half of them wrong: more choices than a float can count
+    cause = diagnose(evidence([values], values < 0))
+    assert cause is not None
+    assert f"for the {int((values < 0).sum())} of 3000 elements of `x`" in cause.text

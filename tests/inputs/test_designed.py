@@ -9,21 +9,19 @@ from typing import Any, Literal
 import pytest
 import torch
 
-from gradlint.inputs.designed import (
+from gradlint.inputs.designed import Designed
+from gradlint.inputs.designed_arguments import (
     MOST_OPTIONALS,
     MOST_ROWS,
-    Designed,
-    around,
-    broadcast,
     is_written_for,
-    nearer,
     other_arguments,
-    other_indices,
     other_optionals,
-    other_values,
     several_arguments,
 )
+from gradlint.inputs.designed_broadcasts import broadcast
+from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.designed_marks import marked_labels
+from gradlint.inputs.designed_values import around, nearer, other_values
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample

@@ -306,3 +306,34 @@ def test_unpacked_numbers_say_how_long_a_vector_is():
 
     _, b, a = infer(from_object(Section))[0].args
     assert (tuple(b.shape), tuple(a.shape)) == ((3,), (2,))
+
+
+def laid_along_one_axis(x, w, numbers, ends, bias):
+    y = x * w.view(1, -1, 1, 1) + numbers.reshape([1, -1] + [1] * (x.dim() - 2))
+    return y * ends.view(1, -1, *[1] * (x.dim() - 2)) + bias[None, :, None]
+
+
+def flattened(x, w, other, grouped):
+    distances = x[:, None] - other[None, :]
+    return x.view(-1) * w.view(-1) + distances.sum() + grouped.view(1, -1, 4).sum()
+
+
+def test_what_is_laid_along_one_axis_is_a_vector():
+    found = evidence(laid_along_one_axis)
+    for name in ("w", "numbers", "ends", "bias"):
+        ranks = found[name].ranks
+        assert max(ranks, key=ranks.__getitem__) == 1, name
+
+
+def test_what_is_flattened_may_have_any_number_of_axes():
+    assert all(1 not in item.ranks for item in evidence(flattened).values())
+
+
+def test_fractions_are_unequal():
+    def blend(x, alpha, beta, eps=0.7, scale=0.7):
+        return alpha * x + beta * x.square() + eps + scale
+
+    sample = infer(from_object(blend), 0)[0]
+    chosen = [value for value in sample.args if isinstance(value, float)]
+    assert len(chosen) == len(set(chosen)) == 2
+    assert "scale" not in str(sample.notes)  # defaults stay as they are

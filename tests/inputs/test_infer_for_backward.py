@@ -505,3 +505,49 @@ def test_what_forward_broadcast_has_fewer_axes_where_backward_raises() -> None:
     assert mean.shape == row.shape
     assert (noise.dim(), z.dim()) == (0, 0)
     assert any("backward raises" in note for note in infer(from_object(Refuses), 0)[0].notes)
+
+
+class OnePerChannel(Function):
+    """One slope for each channel: backward has cases for two axes and for four."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return torch.where(x > 0, x, weight.view(1, -1, *[1] * (x.dim() - 2)) * x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        to_weight = torch.where(x > 0, torch.zeros_like(x), grad * x)
+        to_weight = to_weight.sum((0, 2, 3)) if x.dim() == 4 else to_weight.sum(0)
+        slope = weight.view(1, -1, *[1] * (x.dim() - 2))
+        return torch.where(x > 0, grad, slope * grad), to_weight
+
+
+class NotSummed(Function):
+    """Nothing in the code names four axes: the sum over the last two is missing."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight.view(1, -1, *[1] * (x.dim() - 2))
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad * weight.view(1, -1, *[1] * (x.dim() - 2)), (grad * x).sum(0)
+
+
+def test_axes_for_which_the_code_has_a_case():
+    x, weight = shapes(OnePerChannel)
+    assert len(x) == 4
+    assert weight == (x[1],)
+    assert gradlint.check(OnePerChannel, seed=0, order=1, select=["GL1", "GL2", "GL4"]).ok
+
+
+def test_a_missing_sum_is_found_at_more_axes():
+    x, weight = shapes(NotSummed)
+    assert len(x) > 2
+    assert weight == (x[1],)
+    report = gradlint.check(NotSummed, seed=0, order=1, select=["GL1", "GL2", "GL4"])
+    assert [(item.code, item.input) for item in report.findings] == [("GL201", "weight")]

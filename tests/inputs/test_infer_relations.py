@@ -12,7 +12,7 @@ from torch.autograd import Function
 import gradlint
 from gradlint.inputs._infer import infer
 from gradlint.inputs._iterations import iterated_matrices
-from gradlint.inputs.designed import other_indices
+from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.documentation import documented_dtype, documented_interval
 from gradlint.inputs.resized import resized
 from gradlint.model.sample import Sample

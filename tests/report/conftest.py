@@ -124,6 +124,50 @@ def report(passing_target: TargetReport, failing_target: TargetReport) -> Report
 
 
 @pytest.fixture
+def every_verdict(report: Report) -> Report:
+    """A target of each verdict, and findings of each severity with and without a place."""
+    crash = Finding("GL005", "process_crashed", "error", "forward crashed: SIGSEGV", sample="spec")
+    nan = Finding(
+        "GL302",
+        "nan_in_backward",
+        "warning",
+        "gradient for `x` is NaN at [2], where the function has a finite derivative",
+        input="x",
+        index=[2],
+        location=Location("examples/wrong/not_finite.py", 31, 16),
+        evidence={"elements": [{"index": [2], "returned": float("nan"), "measured": 0.5}]},
+        sample="inferred",
+    )
+    once = Finding("GL503", "once_differentiable", "info", "second derivatives are refused")
+    follows = Finding(
+        "GL702", "wrong_for_expanded", "error", "wrong for an expanded x", follows="GL302"
+    )
+    report.targets += [
+        TargetReport("pkg.ops:Crash", "function", "error", findings=[crash]),
+        TargetReport(
+            "examples/wrong/not_finite.py:Sinc",
+            "function",
+            "fail",
+            [
+                SampleReport(
+                    "inferred", "inferred", [Argument("x", [5], "float64", "cpu", [1], True)]
+                )
+            ],
+            [Check("GL302", "fail", "inferred"), Check("GL702", "fail", "inferred")],
+            [nan, follows, once],
+        ),
+        TargetReport(
+            "torch.ops.lib.noisy",
+            "op",
+            "inconclusive",
+            checks=[Check("GL401", "inconclusive", "spec", note="too noisy", help="use float64")],
+        ),
+        TargetReport("pkg.ops:Absent", verdict="skipped", notes=["needs cuda, not available here"]),
+    ]
+    return report
+
+
+@pytest.fixture
 def hostile() -> Callable[[str], Report]:
     """Makes a report in which a text stands wherever a user's text can stand."""
 

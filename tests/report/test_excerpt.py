@@ -5,7 +5,7 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from gradlint.model.report import Excerpt, Location
-from gradlint.report._finding import excerpt_lines
+from gradlint.report._excerpt import excerpt_lines
 
 
 def shown(

@@ -72,6 +72,15 @@ def test_what_shows_at_the_sample_leads_what_shows_beyond_it() -> None:
     assert shown(here, at("GL401", "sample", "x")) == [("GL302", None), ("GL401", None)]
 
 
+def test_what_shows_only_beyond_the_sample_explains_nothing_graver_at_it() -> None:
+    beyond = at("GL302", "special", "x", "warning")
+    wrong = at("GL501", "sample", "x")
+    assert shown(beyond, wrong) == [("GL501", None), ("GL302", None)]
+    as_grave = at("GL501", "sample", "x", "warning")
+    assert shown(beyond, as_grave) == [("GL302", None), ("GL501", "GL302")]
+    assert shown(at("GL302", "sample", "x"), wrong) == [("GL302", None), ("GL501", "GL302")]
+
+
 def test_the_layout_leads_the_gradient_that_it_spoils() -> None:
     spoilt = at("GL401", "sample", "x", cause="layout-ignored")
     assert shown(spoilt, found("GL703", input="z")) == [("GL703", None), ("GL401", "GL703")]

@@ -48,6 +48,7 @@ def outcome_at(path: Path, code: str) -> Outcome:
         ("on_line", "  # gradlint: ignore[GL402]", "GL401", None),
         ("on_line", "  # gradlint: ignore", "GL401", None),
         ("on_line", "  # gradlint: ignore[everything]", "GL401", None),
+        ("on_line", "  # gradlint: ignore[] all of it", "GL401", None),
     ],
 )
 def test_comments(tmp_path: Path, place: str, comment: str, code: str, reason: str | None) -> None:
@@ -79,9 +80,23 @@ def test_rules_left_out_for_an_op(load_module: Callable[[str], ModuleType]) -> N
     op = from_object(load_module(SOURCE.format(**slots)).Op)
     op.target = "mylib/legacy.py:Op"
     ignores = (("mylib/*", ("GL602",)), ("*:Other", ("GL1",)))
-    found = ignored_rules(op, list(CATALOGUE), Settings(per_target_ignores=ignores))
+    settings = Settings(per_target_ignores=ignores)
+    found = ignored_rules(op, list(CATALOGUE), settings, isolated=False)
     assert found["GL501"] == "ignored by the op: first order only"
     assert {code for code in found if not code.startswith("GL5")} <= {"GL602"}
+    # Where a crash harms nobody, they run, so that it is known whether anything is to accept.
+    assert set(ignored_rules(op, list(CATALOGUE), settings)) <= {"GL602"}
+
+
+def test_what_the_op_accepts_is_taken_out_wherever_it_was_found() -> None:
+    findings = [Finding(code, "name", "error", "wrong") for code in ("GL501", "GL502", "GL401")]
+    outcome = without_suppressed(Outcome("fail", findings), {"GL5": "first order", "GL502": "no"})
+    assert [finding.code for finding in outcome.findings] == ["GL401"]
+    assert [(item.code, item.under, item.reason) for item in outcome.accepted] == [
+        ("GL501", "GL5", "first order"),
+        ("GL502", "GL502", "no"),
+    ]
+    assert outcome.note == "ignored by the op: first order; ignored by the op: no"
 
 
 def test_configuration(tmp_path: Path) -> None:

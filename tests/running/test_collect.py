@@ -6,6 +6,7 @@ import pytest
 
 from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.events import (
+    Accepts,
     Anatomy,
     Begin,
     CheckDone,
@@ -289,3 +290,19 @@ def test_a_selected_rule_that_could_not_run_is_inconclusive(select, note, expect
     report = made.finish()
     assert report.verdict == expected
     assert Report([report]).exit_code == 5
+
+
+def test_a_worker_can_not_say_that_a_finding_is_in_the_baseline() -> None:
+    forged = Finding("GL003", "n", "error", "m", baselined=True)
+    made = collector(*START, ALL[0], ALL[1], Found(forged))
+    assert not made.report.findings[0].baselined
+
+
+def test_what_is_accepted_is_said_once_and_not_by_untrusted_code() -> None:
+    made = collector(Accepts({"GL6": "by contract"}), *START)
+    assert made.report.accepts == {"GL6": "by contract"}
+    with pytest.raises(Contradiction, match="Accepts a second time"):
+        made.take(Accepts({}))
+    confined = Collector(TargetReport("t"), Settings(untrusted=True))
+    with pytest.raises(Contradiction, match="not trusted"):
+        confined.take(Accepts({"GL4": ""}))

@@ -251,12 +251,17 @@ def test_without_gradients_there_is_nothing_to_confirm() -> None:
     assert (report.verdict, report.confirmation) == ("pass", None)
 
 
-@pytest.mark.parametrize("ending", ["os._exit(0)", "time.sleep(1000)"])
-def test_what_ends_by_itself(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize(
+    ("ending", "timeout", "reason"),
+    [
+        ("os._exit(0)", 20.0, "its process ended"),
+        ("time.sleep(1000)", 2.0, "it took longer than 2 s"),
+    ],
+)
+def test_what_ends_by_itself(tmp_path: Path, ending: str, timeout: float, reason: str) -> None:
     head = f"import os, sys, time\nFACTOR = 2\nif 'gradlint' not in sys.modules:\n    {ending}"
     (tmp_path / "ops.py").write_text(OPERATOR.format(head=head, factor="FACTOR"))
-    settings = Settings(select=SETTINGS.select, seed=1, timeout=5.0)
+    settings = Settings(select=SETTINGS.select, seed=1, timeout=timeout)
     (report,) = run(["ops.py:Op"], settings, tmp_path).report.targets
-    reason = "its process ended" if "exit" in ending else "it took longer than 5 s"
     assert report.confirmation is not None
     assert (report.verdict, report.confirmation.note) == ("pass", reason)

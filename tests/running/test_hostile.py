@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 SETTINGS = Settings(timeout=10.0, jobs=2, seed=1)
 
 #: The endless ones take twice the time-out.
-BRIEF = replace(SETTINGS, timeout=3.0)
+BRIEF = replace(SETTINGS, timeout=2.0)
 
 #: MiB; filled in less than the time-out.
 LITTLE = replace(SETTINGS, memory_mb=500)

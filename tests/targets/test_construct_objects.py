@@ -168,3 +168,103 @@ def test_what_becomes_a_parameter_or_has_a_shape_is_a_tensor():
 def test_sizes_are_no_tensors():
     _, values = construct(Widths)
     assert {name: type(value) for name, value in values.items()} == {"width": int, "size": int}
+
+
+class Block(nn.Module):
+    def __init__(self, first_block, second_block):
+        super().__init__()
+        self.parts = nn.ModuleList([first_block, second_block])
+
+
+class Stack(nn.Module):
+    """Takes nothing but a list of blocks."""
+
+    def __init__(self, parts):
+        super().__init__()
+        assert isinstance(parts, nn.ModuleList)
+        for part in parts:
+            assert isinstance(part, Block)
+        self.parts = parts
+
+
+class Refusing(nn.Module):
+    def __init__(self, source):
+        super().__init__()
+        if not isinstance(source, (nn.Conv2d, nn.Conv1d)):
+            raise TypeError("a convolution is needed")
+        self.source = source
+
+
+class Weighing(nn.Module):
+    """Reads what only modules have."""
+
+    def __init__(self, Fm):
+        super().__init__()
+        self.Fm = Fm
+
+    def forward(self, x):
+        return x * sum(weight.sum() for weight in self.Fm.parameters())
+
+
+class Calling(nn.Module):
+    def __init__(self, other):
+        super().__init__()
+        self.inner = other
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+class Scaling(nn.Module):
+    """Near them: a number that is compared with a class somewhere, and never has to be one."""
+
+    def __init__(self, amount):
+        super().__init__()
+        self.many = isinstance(amount, (list, tuple))
+        self.amount = amount
+
+    def forward(self, x):
+        return x * self.amount
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "kind"),
+    [
+        (Stack, "parts", nn.ModuleList),
+        (Refusing, "source", nn.Conv2d),
+        (Weighing, "Fm", nn.Linear),
+        (Calling, "other", nn.Linear),
+        (Scaling, "amount", int),
+    ],
+)
+def test_the_source_asks_for_modules(cls: type[nn.Module], name: str, kind: type) -> None:
+    _, values = construct(cls)
+    assert type(values[name]) is kind
+
+
+def test_the_elements_are_of_the_class_asked_for() -> None:
+    _, values = construct(Stack)
+    assert [type(part) for part in values["parts"]] == [Block, Block]
+    assert values["parts"][0] is not values["parts"][1]
+
+
+class Chained(nn.Module):
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(first_block=f, second_block=g) for f, g in blocks])
+
+
+class PairsOfSizes(nn.Module):
+    """Near it: pairs that become the sizes of a layer, one after the other."""
+
+    def __init__(self, blocks):
+        super().__init__()
+        self.total = sum(height * width for height, width in blocks)
+
+
+def test_pairs_of_modules() -> None:
+    module, values = construct(Chained)
+    assert [[type(part) for part in pair] for pair in values["blocks"]] == [[nn.Linear] * 2] * 2
+    assert len(module.blocks) == 2
+    with pytest.raises(LoadError):
+        construct(PairsOfSizes)

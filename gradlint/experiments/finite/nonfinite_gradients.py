@@ -253,7 +253,17 @@ def _compare_with_slopes(
                 severity = _severity(extreme, seen, joint)
                 findings.append(
                     _finding(
-                        subject, rule, index, dense, where, len(bad), there, seen, extreme, severity
+                        subject,
+                        rule,
+                        index,
+                        dense,
+                        where,
+                        len(bad),
+                        there,
+                        seen,
+                        _derivative_in_words(seen, joint),
+                        extreme,
+                        severity,
                     )
                 )
                 break
@@ -261,6 +271,16 @@ def _compare_with_slopes(
             name = subject.problem.inputs[index].name
             notes.append(f"gradient for {name} is not finite where its derivative is not either")
     return findings, notes
+
+
+def _derivative_in_words(*seen: DerivativePair | None) -> str:
+    """What the function has where it was measured: at a kink there is no derivative."""
+    known = [pair for pair in seen if pair is not None]
+    if all(pair.smooth for pair in known):
+        return "a finite derivative"
+    if all(pair.right is not None and pair.left is not None for pair in known):
+        return "finite one-sided derivatives"
+    return "a finite one-sided derivative"
 
 
 def _altered(subject: Subject, values: Sequence[torch.Tensor]) -> list[int]:
@@ -279,6 +299,7 @@ def _finding(
     count: int,
     there: torch.Tensor,
     seen: DerivativePair,
+    derivative: str,
     extreme: ExtremePoint | None,
     severity: Severity | None,
 ) -> Finding:
@@ -293,8 +314,8 @@ def _finding(
     comma = ":" if condition else ", where"
     return subject.finding(
         rule,
-        f"gradient for `{item.name}` is {kind}{at}{more}{condition}{comma} the function has a "
-        f"finite derivative{' there' if condition else ''}",
+        f"gradient for `{item.name}` is {kind}{at}{more}{condition}{comma} the function has "
+        f"{derivative}{' there' if condition else ''}",
         severity=severity,
         input=item.name,
         index=where,

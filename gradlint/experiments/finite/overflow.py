@@ -17,6 +17,7 @@ import torch
 
 from gradlint.experiments.finite.extremes import ranges_of
 from gradlint.experiments.finite.special_values import is_log_of_scale, saturated
+from gradlint.experiments.iterations import iterates_longer
 from gradlint.experiments.subject import Subject
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import dense, real_dot, widened
@@ -66,6 +67,8 @@ class Overflow:
         returned: what it is; ``value``: what it should be; None without a float64 run.
         depends_on_signs: whether the inputs were guessed, and whether it overflows depends on
             the signs of the others: of a rate that must be negative, a density that must not.
+        iterates: whether forward iterates there for much longer than at the sample: it starts too
+            far from what it looks for.
     """
 
     dtype: torch.dtype
@@ -77,6 +80,7 @@ class Overflow:
     returned: float
     value: float | None
     depends_on_signs: bool = False
+    iterates: bool = False
 
 
 def low_problem(subject: Subject) -> Problem | str:
@@ -118,7 +122,10 @@ def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:
         if found is not None:
             guessed = subject.sample.origin == "inferred"
             signs = guessed and _depends_on_signs(low, wide, position, magnitudes)
-            yield replace(found, depends_on_signs=signs)
+            there = low.values()
+            there[position] = saturated(value, *magnitudes)
+            longer = iterates_longer(low, there)
+            yield replace(found, depends_on_signs=signs, iterates=longer)
     own = 0 if low is subject.problem else low.forward_calls
     subject.problem.forward_calls += own + (wide.forward_calls if wide is not None else 0)
 

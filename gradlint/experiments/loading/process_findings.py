@@ -6,6 +6,7 @@ therefore made here, from the rule's row in the catalogue.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from gradlint.experiments.reproduce import reproduce
 from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
+from gradlint.targets.source_file import read_source
 
 #: Names that a message lists.
 MOST_NAMES = 4
@@ -127,6 +129,33 @@ class WorkerEnd:
             sample=self.sample,
             **fields,
         )
+
+
+def suppression_finding(
+    rule: Rule,
+    target: str,
+    message: str,
+    help: str,
+    evidence: dict[str, Any],
+    location: Location | None,
+    settings: Settings,
+) -> Finding:
+    """A finding of ``rule`` about what accepts findings of ``target``. The whole of a check
+    reproduces it: it says what came of all rules."""
+    source = read_source(os.path.abspath(location.file)) if location is not None else None
+    excerpt = None
+    if location is not None and source is not None:
+        excerpt = Excerpt(((location.line, source.line(location.line)),), "here")
+    return process_finding(
+        rule,
+        target,
+        message,
+        settings,
+        evidence=evidence,
+        help=help,
+        location=location,
+        excerpt=excerpt,
+    )
 
 
 def out_of_memory_finding(

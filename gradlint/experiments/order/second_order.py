@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -269,18 +269,24 @@ def graph_cuts(function: type | None) -> list[Location]:
     ]
 
 
-def second_order_place(subject: Subject, position: int) -> Place | None:
+def second_order_place(subject: Subject, position: int, towards: str = "") -> Place | None:
     """Where backward returns the gradient whose derivative is at fault, with the places that cut
     the graph as related ones; None where no Python backward ran.
 
     Args:
         position: of the input, among the differentiable ones, whose gradient is meant.
+        towards: name of the input with respect to which its derivative is taken; said beside the
+            expression where it is another one.
     """
     ran = {node.function for node in subject.run.nodes if of_the_user(node.function)}
     function = subject.op.function or (next(iter(ran)) if len(ran) == 1 else None)
     if function is None:
         return None
-    location, excerpt, related = gradient_place(subject, subject.problem.inputs[position])
+    item = subject.problem.inputs[position]
+    location, excerpt, related = gradient_place(subject, item)
+    if excerpt is not None and excerpt.label and towards not in ("", item.name):
+        label = f"{excerpt.label}: its derivative with respect to `{towards}`"
+        excerpt = replace(excerpt, label=label)
     return location, excerpt, [*related, *graph_cuts(function)]
 
 

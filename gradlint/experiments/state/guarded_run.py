@@ -68,6 +68,8 @@ class GuardedRun:
         aliases: outputs in the memory of an argument: (output, argument).
         python: whether a Python Function of user code is in the graph.
         freed: whether the op freed the memory of an argument or of a cotangent.
+        grads: inputs to whose ``.grad`` backward wrote by itself, beside what it returned, each
+            with the Function of the last call.
     """
 
     error: OpRaised | None = None
@@ -88,6 +90,7 @@ class GuardedRun:
     aliases: list[tuple[str, str]] = field(default_factory=list)
     python: bool = False
     freed: bool = False
+    grads: list[tuple[str, Any]] = field(default_factory=list)
 
 
 def same_values(now: torch.Tensor, was: torch.Tensor) -> bool:
@@ -180,6 +183,10 @@ def _run_backwards(
     problem.own_generators.reset()
     found.first = pull(problem.seed, given)
     found.draws = draws, before != generator_states() or problem.own_generators.have_moved()
+    found.grads = [
+        (problem.inputs[position].name, _function(chosen[0]))
+        for position in sorted(problem.written_grads)
+    ]
     for handle in handles:
         handle.remove()
     found.freed = not all(map(is_backed, [*given, *(item.tensor for item in handed)]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+
 from gradlint.base.text import error_line
 from gradlint.experiments.differentiable_maps import differentiable_names
 from gradlint.experiments.gradient_place import gradient_place
@@ -11,6 +13,7 @@ from gradlint.experiments.judge_at_other_inputs import NOT_FINITE, RAISED, Judge
 from gradlint.experiments.mismatch import grad_output_of, mismatch
 from gradlint.experiments.one_sided_derivatives import OneSidedDerivatives
 from gradlint.experiments.raised_errors import (
+    WHATEVER_THE_INPUTS,
     defining_file,
     inputs_may_be_at_fault,
     raised_evidence,
@@ -19,6 +22,7 @@ from gradlint.experiments.raised_errors import (
 from gradlint.experiments.singular_inputs import singular_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import what_explains
+from gradlint.inputs.resized import tensors_of
 from gradlint.model.report import Explanation, Finding, Severity, Where
 from gradlint.model.rule import Rule
 from gradlint.targets import source
@@ -98,9 +102,23 @@ def _raised_finding(
             silent=False,
             refused=isinstance(error, NotImplementedError),
             guessed=inputs_may_be_at_fault(subject, error),
+            chosen="by accident" if _integers_were_made(subject, seen.subject, error) else "",
         ),
         help=help,
     )
+
+
+def _integers_were_made(given: Subject, there: Subject, error: BaseException) -> bool:
+    """Whether ``error`` may come of the values of integers that were made for other sizes: the
+    nodes of a tree depend on how many there are, and nobody gave these."""
+    before, after = tensors_of(given.sample), tensors_of(there.sample)
+    made = any(
+        old.shape != new.shape and not (old.is_floating_point() or old.is_complex())
+        for old, new in zip(before, after, strict=False)
+        if old.dtype != torch.bool
+    )
+    avoidable = not isinstance(error, WHATEVER_THE_INPUTS)
+    return made and given.sample.origin != "inferred" and avoidable
 
 
 def _wrong_gradient_finding(

@@ -51,7 +51,8 @@ class OfBackward:
 
 def of_backward_alone(subject: Subject, position: int, cause: str | None) -> OfBackward | None:
     """What the gradient of input ``position`` depends on and forward does not; None where there is
-    nothing, or ``cause``, the slug of a confirmed cause, says what else is wrong with a formula."""
+    nothing, or ``cause``, the slug of a confirmed cause, says what else is wrong with a formula.
+    Arguments are not moved where the sample itself asks about one that was."""
     forward, backward = subject.once(make_guarded).draws
     if backward and not forward:
         return OfBackward(
@@ -59,7 +60,7 @@ def of_backward_alone(subject: Subject, position: int, cause: str | None) -> OfB
             "backward draws random numbers, and forward draws none: where an estimate is meant, say"
             " so in the documentation, and compare its mean over many draws",
         )
-    if cause is not None and cause not in _FACTORS:
+    if subject.sample.moved or (cause is not None and cause not in _FACTORS):
         return None
     name = _unused_argument(subject, position)
     if not name:

@@ -8,6 +8,7 @@ from typing import Any
 from torch.autograd import Function
 
 from gradlint.inputs.documentation import prose
+from gradlint.model.report import Explanation
 
 #: How documentation says that a gradient is a surrogate.
 _SAID = re.compile(r"(?i)(?<!not )(?<!not a )(?<!no )(?:straight[- ]?through|\bSTE\b|\bsurrogate)")
@@ -24,6 +25,20 @@ _OTHER_GEOMETRY = re.compile(
     r"(?i)(?<!not )(?<!not a )(?<!not the )(?<!no )\b(?:natural|riemannian)[- ]gradients?\b"
 )
 
+#: How documentation says that backward explains what forward computes: it hands relevance back
+#: (Bach et al. 2015), or leaves negative parts out (Springenberg et al. 2015).
+_ATTRIBUTION = re.compile(
+    r"(?i)(?<!not )(?<!no )(?:\brelevance[- ]propagat|\bpropagat\w*\s+(?:the\s+)?relevance|\bLRP\b"
+    r"|\b(?:distribut|comput|hand)\w*\s+(?:the\s+|back\s+)*relevance\b|\brelevance (?:rule|flow)"
+    r"|\bguided[- ]back-?prop|\bdeconvnet\b|\bdeeplift\b)"
+)
+
+#: Kind of quantity that is no derivative → how documentation speaks of it.
+_OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
+    ("geometry", _OTHER_GEOMETRY),
+    ("attribution", _ATTRIBUTION),
+)
+
 
 def says_surrogate(thing: Any) -> bool:
     """Whether the documentation or the name of ``thing`` tells of a surrogate gradient."""
@@ -31,10 +46,13 @@ def says_surrogate(thing: Any) -> bool:
     return bool(_SAID.search(prose(thing)) or _NAMED.search(name))
 
 
-def says_other_geometry(thing: Any) -> bool:
-    """Whether documentation says that backward returns a natural or Riemannian gradient: that of
-    ``thing``, of a class that it derives from, or of a Function that its backward names."""
-    return any(_OTHER_GEOMETRY.search(prose(item)) for item in (thing, *_relatives(thing)))
+def said_instead(thing: Any) -> Explanation | None:
+    """What backward returns in place of a derivative, by documentation: a natural or Riemannian
+    gradient, or relevance that explains an output. It is that of ``thing``, of a class that it
+    derives from, or of a Function that its backward names."""
+    texts = [prose(item) for item in (thing, *_relatives(thing))]
+    found = (kind for kind, words in _OTHERWISE if any(map(words.search, texts)))
+    return next(found, None)
 
 
 def _relatives(thing: Any) -> list[Any]:

@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.iterations import run_counted
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed import with_arguments
+from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -103,7 +103,7 @@ def find_solver(subject: Subject) -> Solver | None:
     """How the op of ``subject`` is tightened; None where its number of calls does not depend on
     tolerances, or it does not end with tighter ones."""
     try:
-        usual, before, usual_s = _run(subject.problem, Tightened())
+        usual, before, usual_s = run_counted(subject.problem, Tightened())
     except OpRaised:
         return None
     longer = min(LONGER, MOST_SECONDS / max(usual_s, 1e-6))
@@ -111,7 +111,7 @@ def find_solver(subject: Subject) -> Solver | None:
     for factor in FACTORS:
         for left in (True, False):
             try:
-                calls, after, call_s = _run(
+                calls, after, call_s = run_counted(
                     subject.problem, Tightened(factor, left=left, most=most)
                 )
             except OpRaised as raised:
@@ -130,9 +130,9 @@ def find_early_end(subject: Subject, values: Sequence[torch.Tensor]) -> Solver |
     counted, there = Tightened(), Tightened()
     tried = Tightened(FACTORS[0])
     try:
-        _, before, call_s = _run(subject.problem, counted)
-        _run(subject.problem, there, values)
-        _, after, _ = _run(subject.problem, tried)
+        _, before, call_s = run_counted(subject.problem, counted)
+        run_counted(subject.problem, there, values)
+        _, after, _ = run_counted(subject.problem, tried)
     except OpRaised:
         return None
     change = _change(before, after)
@@ -228,17 +228,6 @@ def tolerance_cause(subject: Subject) -> Cause:
         "the gradient cannot be seen",
         "to see smaller errors, check the op with a tighter tolerance of forward",
     )
-
-
-def _run(
-    problem: Problem, mode: Tightened, values: Sequence[torch.Tensor] | None = None
-) -> tuple[int, list[Output], float]:
-    watched = problem.through(lambda invoke: invoke)
-    watched.put(dict(enumerate(problem.values() if values is None else values)))
-    watched.surroundings, watched.patience = (lambda: mode), None
-    started = had_seconds()
-    outputs = watched.forward()
-    return mode.calls, outputs, had_seconds() - started
 
 
 def _change(before: Sequence[Output], after: Sequence[Output]) -> float | None:

@@ -253,6 +253,8 @@ def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
         name = item.input or ""
         if item.severity == "error" and any(_equal(output, values[name]) for output in outputs):
             item.severity = "warning"
+            if item.grounds.explained == "unused":  # that help says the same
+                continue
             item.help = (
                 f"forward returns `{name}` as it is: if the op is there for a gradient of its own,"
                 f" declare it (`surrogate` on the class or in a spec); otherwise {item.help}"

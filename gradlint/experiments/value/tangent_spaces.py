@@ -20,8 +20,8 @@ import torch
 
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.said_of_gradients import says_other_geometry
-from gradlint.model.report import Finding
+from gradlint.experiments.value.said_of_gradients import said_instead
+from gradlint.model.report import Explanation, Finding
 from gradlint.numerics.directions import cotangent
 from gradlint.numerics.judge import judge
 from gradlint.numerics.map import Map
@@ -32,6 +32,9 @@ from gradlint.trace.op_io import OpRaised
 #: Numbers by which an element of a group is kept: a unit quaternion alone, with a scale, with a
 #: translation, or with both.
 SIZES = frozenset({4, 5, 7, 8})
+
+#: Components that a motion of a group has at least: a rotation in space has three.
+LEAST_OF_MOTION = 3
 
 #: Share of its size by which an input is moved to see whether outputs depend on it (heuristic).
 MOVE = 2.0**-6
@@ -60,24 +63,33 @@ _HELP_AT_ROTATIONS = (
     "to the group, and functions that are composed with this one, get a part of the gradient only"
 )
 
-_HELP_IN_OTHER_GEOMETRY = (
-    "the documentation speaks of a natural or Riemannian gradient, which is not the derivative of"
-    " forward and can't be compared with it: declare it (`surrogate` on the class or in a spec);"
-    " otherwise "
-)
+#: What documentation says that backward returns → what to do.
+_HELP_INSTEAD: Mapping[Explanation, str] = {
+    "geometry": (
+        "the documentation speaks of a natural or Riemannian gradient, which is not the derivative"
+        " of forward and can't be compared with it: declare it (`surrogate` on the class or in a"
+        " spec); otherwise "
+    ),
+    "attribution": (
+        "the documentation says that backward hands back relevance, which is not the derivative of"
+        " forward and can't be compared with it: declare it (`surrogate` on the class or in a"
+        " spec); otherwise "
+    ),
+}
 
 
 def soften_tangents(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn about the gradients of an op that takes or returns elements of a group, where one
-    of them is a vector of its tangent space, and about those that documentation says to be taken
-    in another geometry."""
+    of them is a vector of its tangent space, and about those that documentation says to be no
+    derivatives."""
     wrong = [item for item in findings if item.severity == "error" and not item.grounds.explained]
-    if wrong and says_other_geometry(subject.op.function or subject.op.defining):
+    instead = said_instead(subject.op.function or subject.op.defining) if wrong else None
+    if instead is not None:
         for item in wrong:
-            item.grounds = replace(item.grounds, explained="geometry")
-            item.help = _HELP_IN_OTHER_GEOMETRY + item.help
+            item.grounds = replace(item.grounds, explained=instead)
+            item.help = _HELP_INSTEAD[instead] + item.help
         return
-    wide = [item for item in wrong if _beyond_one_component(subject, item)]
+    wide = [item for item in wrong if _beyond_components(subject, item)]
     if any(_is_tangent(subject, item) for item in wide) or (wide and _reads_tangent(subject)):
         for item in wrong:
             item.grounds = replace(item.grounds, explained="tangent")
@@ -180,18 +192,24 @@ def _lies_in_tangent_space(function: Map, position: int, seed: int) -> bool:
     return all_finite(inner) and largest > 0.0 and bool((outside <= OUTSIDE * largest).all())
 
 
-def _beyond_one_component(subject: Subject, finding: Finding) -> bool:
-    """Whether more elements of the gradient are wrong than one component has."""
+def _beyond_components(subject: Subject, finding: Finding, count: int = 1) -> bool:
+    """Whether more elements of the gradient are wrong than ``count`` components have."""
     found = [item.value for item in subject.problem.inputs if item.name == finding.input]
     differing = finding.evidence.get("differing")
+    measured = finding.evidence.get("measured_elements")
     if not found or found[0].dim() == 0 or not isinstance(differing, int):
         return False
-    return differing > found[0].numel() // max(found[0].shape[-1], 1)
+    if isinstance(measured, int) and measured < found[0].numel():
+        # A few elements of a large tensor were measured: which ones are wrong tells more.
+        shown = {tuple(item["index"])[-1:] for item in finding.evidence.get("elements", ())}
+        return len(shown) > count
+    return differing > count * (found[0].numel() // max(found[0].shape[-1], 1))
 
 
 def _is_tangent(subject: Subject, finding: Finding) -> bool:
     """Whether the last component of the gradient is zero everywhere, at other inputs too, and the
-    others nowhere."""
+    others nowhere, or everywhere where a motion along them changes nothing. Of the components that
+    are not zero, at least one must be wrong: else a part was merely left out."""
     position = [item.name for item in subject.problem.inputs].index(finding.input or "")
     for gradient in (
         subject.first_order.judgement.probe(0).gradients[position],
@@ -200,7 +218,12 @@ def _is_tangent(subject: Subject, finding: Finding) -> bool:
     ):
         if gradient is None or gradient.dim() == 0 or gradient.shape[-1] not in SIZES:
             return False
-        if bool(gradient[..., -1].any()) or not _is_full(gradient):
+        left_out = ~gradient.flatten(0, -2).any(0) if gradient.dim() > 1 else gradient == 0
+        if not bool(left_out[-1]) or not bool(gradient[..., ~left_out].all()):
+            return False
+        if int((~left_out).sum()) < LEAST_OF_MOTION:
+            return False
+        if not _beyond_components(subject, finding, int(left_out.sum())):
             return False
     return True
 

@@ -82,7 +82,10 @@ References
 
 from __future__ import annotations
 
-from gradlint.experiments.baseline_comparison import make_baseline
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.contract.requires_grad_subsets import (
     closed_over,
     passed_twice,
@@ -94,6 +97,7 @@ from gradlint.experiments.preconditions import why_not_repeatable
 from gradlint.experiments.state.repeated_calls import NONDETERMINISTIC_NOTE, differs_on_repeat
 from gradlint.experiments.state.state_findings import changed_gradient_finding, raised_there_finding
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -105,6 +109,11 @@ RULE = rule_of(__name__)
 _HELP = (
     "test ctx.needs_input_grad once for each input, at its own position, and compute each "
     "gradient independently of the others"
+)
+
+_REENTRANT_HELP = (
+    "pass to the Function what backward reads beside its arguments, and return the gradients; or"
+    " say in the documentation that an argument must require grad"
 )
 
 _TWICE_HELP = "do not compare the arguments by identity, and do not write to them"
@@ -145,11 +154,33 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
         reported.add(-1)
         return [raised_there_finding(subject, RULE, raised, when, help=_HELP)]
     found = []
-    for item in baseline.differences(gradients, among=chosen):
+    differences = baseline.differences(gradients, among=chosen)
+    if subject.problem.fills_grad and all(gradient is None for gradient in gradients):
+        # A backward pass inside of backward brings these gradients: the Function sees none of them.
+        return [] if -2 in reported else _all_missing(subject, differences, reported, when)
+    for item in differences:
         if item.position not in reported:
             reported.add(item.position)
-            found.append(changed_gradient_finding(subject, RULE, item, when, help=_HELP))
+            changed = changed_gradient_finding(subject, RULE, item, when, help=_HELP)
+            explained = said_instead(subject.op.function or subject.op.defining)
+            found.append(replace(changed, grounds=subject.grounds(explained=explained)))
     return found
+
+
+def _all_missing(
+    subject: Subject, differences: Sequence[Difference], reported: set[int], when: str
+) -> list[Finding]:
+    """One finding for all the gradients that are missing together."""
+    reported.add(-2)
+    reported.update(item.position for item in differences)
+    if not differences:
+        return []
+    first = changed_gradient_finding(subject, RULE, differences[0], when, help=_REENTRANT_HELP)
+    first.cause_text = (
+        "autograd runs the backward of a Function only where one of its arguments requires grad, "
+        "and the backward pass inside, which leaves gradients in `.grad`, only with it"
+    )
+    return [first]
 
 
 def _when(names: list[str], flags: list[bool]) -> str:

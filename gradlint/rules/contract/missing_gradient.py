@@ -96,6 +96,7 @@ from gradlint.experiments.returned_gradients import (
     returned_place,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -246,9 +247,11 @@ def _finding(subject: Subject, item: ReturnedGradient, slope: float, severity: S
         input=name,
         place=returned_place(item),
         evidence={"measured_slope": slope},
-        grounds=subject.grounds(explained="constant")
-        if is_called_constant(subject, name)
-        else None,
+        grounds=subject.grounds(
+            explained="constant"
+            if is_called_constant(subject, name)
+            else said_instead(item.node.function)
+        ),
         help=constant
         if severity == "info"
         else f"return the gradient of `{name}`; if it is meant to be a constant, pass it without "

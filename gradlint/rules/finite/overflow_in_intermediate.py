@@ -9,9 +9,10 @@ division. Outputs of which other elements are beyond the dtype's range in float6
 out: inputs this large are not meant for the op. So are elements whose float64 value changes 1000
 times more than the inputs where these move by one float32 rounding, and otherwise than the gradient
 says: an iteration does not converge there. If the inputs were guessed, and this depends on the
-signs of other inputs or constants, it is information: such signs may be required. Where the op
+signs of other inputs or constants, it is information: such signs may be required; and so it is
+where forward iterates much longer there than at the sample, from a start too far away. Where the op
 refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the
-first input, 2 for each further one; up to 4 more where it overflows, and up to 56 where inputs were
+first input, 2 for each further one; up to 6 more where it overflows, and up to 56 where inputs were
 guessed.
 
 Why it matters
@@ -82,6 +83,8 @@ References
 
 from __future__ import annotations
 
+from typing import Literal
+
 from gradlint.experiments.finite.overflow import Overflow, low_problem, overflows
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
@@ -103,6 +106,12 @@ def probe(subject: Subject) -> Outcome:
         return skipped(low)
     findings = [_finding(subject, found) for found in overflows(subject, low)]
     return Outcome("fail" if findings else "pass", findings)
+
+
+def _explained(found: Overflow) -> Literal["signs", "solver"] | None:
+    if found.iterates:
+        return "solver"
+    return "signs" if found.depends_on_signs else None
 
 
 def _finding(subject: Subject, found: Overflow) -> Finding:
@@ -133,7 +142,7 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         output=found.output,
         index=found.index,
         evidence=evidence,
-        grounds=subject.grounds(explained="signs" if found.depends_on_signs else None),
+        grounds=subject.grounds(explained=_explained(found)),
         help="an intermediate result overflows or vanishes: subtract the maximum before exp, "
         "divide before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )

@@ -113,14 +113,15 @@ def probe(subject: Subject) -> Outcome:
     names = ", ".join(f"`{attempt.map.names[item.index]}`" for _, item in lost)
     worst = max((item.worst for _, item in lost), key=lambda pair: pair.error)
     place, first = lost[0]
+    name = attempt.map.names[first.index]
     cause = saved_without_graph(subject, first.index)
     finding = subject.finding(
         RULE,
         f"{first_order_words(subject)}second derivative with respect to {names} is silently zero",
         cause=cause.slug if cause else None,
         cause_text=cause.text if cause else "",
-        input=attempt.map.names[first.index],
-        place=second_order_place(subject, target_at_fault(attempt, place)),
+        input=name,
+        place=second_order_place(subject, target_at_fault(attempt, place), name),
         evidence={"measured_slope": worst.measured, "claimed_slope": worst.claimed},
         help=(cause.help if cause else HELP) + FIRST_ORDER_ONLY,
     )

@@ -264,7 +264,7 @@ def _wrong(subject: Subject, place: int) -> Finding:
         cause_text=cause.text if cause else "",
         input=name,
         index=found.worst,
-        place=second_order_place(subject, target_at_fault(attempt, place)),
+        place=second_order_place(subject, target_at_fault(attempt, place), name),
         evidence=found.numbers,
         help=(cause.help if cause is not None and cause.slug == SAVED else HELP) + FIRST_ORDER_ONLY,
     )

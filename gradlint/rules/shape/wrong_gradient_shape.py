@@ -76,6 +76,7 @@ from gradlint.experiments.shape.compared_gradients import (
     returned_shapes,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.model.report import Grounds
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
@@ -92,6 +93,7 @@ def probe(subject: Subject) -> Outcome:
             input=item.name,
             place=returned_place(item),
             evidence={"returned_shape": list(shape), "input_shape": list(wanted)},
+            grounds=_grounds(subject, shape, wanted),
             help=_advice(item, shape, wanted) + if_guessed(subject),
         )
         for item, shape, wanted in items
@@ -103,6 +105,17 @@ def probe(subject: Subject) -> Outcome:
     if findings:
         return Outcome("fail", findings)
     return skipped(note) if note else Outcome("pass")
+
+
+def _grounds(subject: Subject, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Grounds:
+    """Inputs that were guessed are in doubt where each size that differs is that of a whole number
+    among the arguments: a number of steps that the input was to have, too."""
+    numbers = {value for _, value in subject.arguments() if type(value) is int}
+    differing = {got for got, size in zip(shape, wanted, strict=False) if got != size}
+    doubtful = len(shape) == len(wanted) and bool(differing) and differing <= numbers
+    if subject.sample.origin != "inferred" or not doubtful:
+        return subject.grounds()
+    return subject.grounds(silent=False, guessed=True)
 
 
 def _advice(item: ReturnedGradient, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:

@@ -8,6 +8,9 @@ that writes by kernels and through `.data` are caught too; integer and boolean a
 compared as well. Nor may an output share the memory of an input unnoticed (`x.detach()`): an
 in-place operation on the output then changes the input, and autograd does not know.
 
+Nor may backward assign to the `.grad` of an input for which it returns a gradient: `.backward()`
+adds the two.
+
 A Function inside the op that writes to an intermediate result is a warning. Running statistics,
 which operators update by convention, are at most a note. So is a view that PyTorch itself refuses
 to change in place.
@@ -80,12 +83,13 @@ References
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from gradlint.experiments.outcomes import judged_by, skipped
 from gradlint.experiments.preconditions import why_no_forward, why_not_repeatable
 from gradlint.experiments.state.guarded_run import WrittenTensor, make_guarded
 from gradlint.experiments.state.inplace_after_forward import make_inplace_change
-from gradlint.experiments.state.write_places import write_place
+from gradlint.experiments.state.write_places import attribute_place, write_place
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome, Rule
@@ -114,6 +118,7 @@ def probe(subject: Subject) -> Outcome:
         and not (item.phase == "backward" and item.name in saved)
     ]
     findings += [_inner_finding(subject, RULE, item) for item in guarded.inner]
+    findings += [_grad_finding(subject, RULE, *item) for item in guarded.grads]
     note = why_not_repeatable(subject)
     if not note and not findings:
         findings = _alias_findings(subject, RULE)
@@ -174,6 +179,18 @@ def _inner_finding(subject: Subject, rule: Rule, item: WrittenTensor) -> Finding
         evidence=found.evidence(),
         help=f"work on a copy ({name}.clone()), or declare it: ctx.mark_dirty({name}), and return "
         f"{name} itself",
+    )
+
+
+def _grad_finding(subject: Subject, rule: Rule, name: str, function: Any) -> Finding:
+    """A finding that backward writes to the ``.grad`` of an input."""
+    return subject.finding(
+        rule,
+        f"backward writes to `{name}.grad` itself: `.backward()` adds the gradient that it returns "
+        "to that",
+        input=name,
+        place=attribute_place(function, "ctx.grad", "written here", ("backward",)),
+        help=f"return the gradient for `{name}` only, and leave `.grad` to autograd",
     )
 
 

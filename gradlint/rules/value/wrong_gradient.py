@@ -297,7 +297,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
             + ("; the table shows where they differ" if found.worst is not None else "")
         )
     )
-    if not explained and not subject.sample.moved:  # further samples ask about what was moved
+    if not explained:
         certain = cause.slug if cause and found.weight.get("confirmed") else None
         alone = of_backward_alone(subject, index, certain)
         if alone is not None:

@@ -1,14 +1,15 @@
 """All calls of the reference operators with emulated kernels, in several orders of their threads.
 
-As a script: those of one family.
+As a script: those of all families, each in a process of its own that is forked from this one, which
+has imported torch and called nothing.
 """
 
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
@@ -27,17 +28,22 @@ RUNS = {132: ORDERS, 1: ORDERS[-1:]}
 def run_all(folder: Path) -> None:
     """Make a library in ``folder``, and for each family what :func:`run` says."""
     library = emulated_library(folder)
-    with ThreadPoolExecutor(2) as pool:
-        list(
-            pool.map(
-                lambda family: subprocess.run(
-                    [sys.executable, "-m", __name__, library, family, folder / f"{family}.pt"],
-                    check=True,
-                    cwd=ROOT,
-                ),
-                FAMILIES,
-            )
-        )
+    subprocess.run([sys.executable, "-m", __name__, library, folder], check=True, cwd=ROOT)
+
+
+def run_families(library: str, folder: str) -> None:
+    """:func:`run` for each family, all at once."""
+    context = multiprocessing.get_context("fork")
+    processes = [
+        context.Process(target=run, args=(library, family, f"{folder}/{family}.pt"), name=family)
+        for family in FAMILIES
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    ends = {process.name: process.exitcode for process in processes}
+    assert ends == dict.fromkeys(FAMILIES, 0)
 
 
 def run(library: str, family: str, out: str) -> None:
@@ -76,4 +82,4 @@ def _launches(device: ctypes.CDLL) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    run(*sys.argv[1:])
+    run_families(*sys.argv[1:])

@@ -152,3 +152,37 @@ def test_subsets_tell_every_two_inputs_apart(count: int) -> None:
     assert all(0 < len(set(chosen)) < count for chosen in found)
     everywhere = [tuple(k in chosen for chosen in found) for k in range(count)]
     assert len(set(everywhere)) == count
+
+
+class Recomputed(Function):
+    """Calls a module in backward again: the weights get their gradients on the way."""
+
+    @staticmethod
+    def forward(ctx, x, inner):
+        ctx.save_for_backward(x)
+        ctx.inner = inner
+        return inner(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            own = x.detach().requires_grad_()
+            torch.autograd.backward(ctx.inner(own), grad)
+        return own.grad, None
+
+
+class Layer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Recomputed.apply(x, self.inner)
+
+
+def test_gradients_that_are_missing_together_are_told_once(probed: Probed) -> None:
+    (finding,) = probed(RULE, Layer(), torch.randn(4, 3)).findings
+    assert "is missing where only `inner.weight` requires grad" in finding.message
+    assert "only where one of its arguments requires grad" in finding.cause_text
+    assert "pass to the Function what backward reads" in finding.help

@@ -355,3 +355,40 @@ def test_an_explanation_of_another_line_is_not_given(
     (finding,) = probed(GL004, module.Op, torch.ones(3)).findings
     assert "saved" not in finding.cause_text + finding.help
     assert finding.cause_text.startswith("what is unpacked has another number of elements")
+
+
+def test_a_function_for_transforms_may_have_no_backward(probed: Callable[..., Outcome]) -> None:
+    forward = {"forward": staticmethod(lambda ctx, x: x * 2)}
+    alone = type("Alone", (Function,), forward)
+    mapped = type("Mapped", (Function,), {**forward, "vmap": staticmethod(lambda *args: None)})
+    found = {}
+    for op in (alone, mapped):
+        (finding,) = as_loud_as_evidence(probed(GL004, op, X)).findings
+        assert finding.cause_text == "this Function has no backward"
+        found[op] = finding.severity
+    assert found == {alone: "error", mapped: "info"}
+
+
+@pytest.mark.parametrize(("held", "expected"), [("parts", "warning"), ("own", "error")])
+def test_what_is_unpacked_may_be_an_argument(
+    load_module: Callable[..., ModuleType], subject: Callable[..., Any], held: str, expected: str
+) -> None:
+    """An argument that was guessed, and is kept on ctx under its own name."""
+    module = load_module(
+        "import torch\n"
+        "class Op(torch.autograd.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, parts):\n"
+        f"        ctx.{held} = parts\n"
+        "        return x * 2\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        f"        first, second = ctx.{held}.pop()\n"
+        "        return g * first, None\n"
+    )
+    bound = subject(module.Op, torch.ones(3), [torch.ones(3)])
+    bound.sample = replace(bound.sample, origin="inferred")
+    assert GL004 is not None
+    assert GL004.probe is not None
+    (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
+    assert finding.severity == expected

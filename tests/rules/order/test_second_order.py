@@ -324,8 +324,18 @@ class LostInTheSecond(MixedPower):
 @pytest.mark.parametrize(
     ("op", "rule", "input", "shown"),
     [
-        (FrozenInTheFirst, wrong_second_derivative, "b", "returned for `a`"),
-        (FrozenInTheSecond, wrong_second_derivative, "a", "returned for `b`"),
+        (
+            FrozenInTheFirst,
+            wrong_second_derivative,
+            "b",
+            "returned for `a`: its derivative with respect to `b`",
+        ),
+        (
+            FrozenInTheSecond,
+            wrong_second_derivative,
+            "a",
+            "returned for `b`: its derivative with respect to `a`",
+        ),
         (LostInTheSecond, second_derivative_lost, "a", "returned for `"),
     ],
 )

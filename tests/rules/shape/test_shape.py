@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
@@ -29,6 +32,34 @@ def returning(make: Callable[[Tensor], Any]) -> Any:
             return make(g)
 
     return Op
+
+
+@pytest.mark.parametrize(
+    ("origin", "number", "steps", "expected"),
+    [
+        ("inferred", 10, 10, "warning"),
+        ("inferred", 7, 10, "error"),  # no argument tells where 10 comes from
+        ("given", 10, 10, "error"),
+    ],
+)
+def test_a_size_that_an_argument_gives_puts_a_guess_in_doubt(
+    subject: Callable[..., Subject], origin: str, number: int, steps: int, expected: str
+) -> None:
+    class Repeated(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, number: int) -> Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            return g.mean(0, keepdim=True).expand(steps, 4), None
+
+    bound = subject(Repeated, torch.ones(3, 4), number)
+    bound.sample = replace(bound.sample, origin=origin)
+    assert GL201 is not None
+    assert GL201.probe is not None
+    (finding,) = as_loud_as_evidence(GL201.probe(bound)).findings
+    assert finding.severity == expected
 
 
 @pytest.mark.parametrize(

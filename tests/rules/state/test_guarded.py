@@ -176,6 +176,41 @@ def test_intermediate_written_to_by_a_function_inside(probed: Probed) -> None:
     assert len(probed(GL601, lambda x: op(doubled, twice).apply(x), X).findings) == 1
 
 
+def with_grad(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    (x,) = ctx.saved_tensors
+    x.grad = cosine(ctx, grad)
+    return x.grad
+
+
+def with_grad_of_a_copy(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    (x,) = ctx.saved_tensors
+    with torch.enable_grad():
+        own = x.detach().requires_grad_()
+        torch.autograd.backward(own.sin(), grad)
+    return own.grad
+
+
+def with_grad_only(ctx: Any, grad: torch.Tensor) -> None:
+    (x,) = ctx.saved_tensors
+    x.grad = cosine(ctx, grad)
+
+
+def test_a_gradient_left_in_grad_beside_the_one_returned(probed: Probed) -> None:
+    (finding,) = probed(GL601, op(sine, with_grad), X).findings
+    assert (finding.severity, finding.input) == ("error", "x")
+    assert "writes to `x.grad` itself" in finding.message
+    assert finding.location is not None
+    assert finding.location.line == with_grad.__code__.co_firstlineno + 2
+    x = X.clone().requires_grad_()
+    op(sine, with_grad).apply(x).sum().backward()
+    assert torch.allclose(x.grad, 2.0 * X.cos())  # the harm that the finding speaks of
+
+
+@pytest.mark.parametrize("backward", [with_grad_of_a_copy, with_grad_only])
+def test_a_gradient_that_arrives_once_passes(probed: Probed, backward: Any) -> None:
+    assert told(probed(GL601, op(sine, backward), X)) == []
+
+
 # -- GL602 -----------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
-"""Natural gradients, which are no derivatives: warnings where documentation speaks of them. Near
-them: the same gradient of an op that says nothing, or that says what it is not."""
+"""Natural gradients and relevance, which are no derivatives: warnings where documentation speaks of
+them. Near them: the same gradient of an op that says nothing, or that says what it is not."""
 
 from __future__ import annotations
 
@@ -59,6 +59,14 @@ class Denied(Silent):
     """The gradient, not the natural gradient, with respect to the logits."""
 
 
+class Relevance(Silent):
+    """Layer-wise relevance propagation: distributes the relevance to the inputs."""
+
+
+class RelevanceOfWords(Silent):
+    """Squares of the relevance of documents, by their logits. No relevance propagation."""
+
+
 class Natural(Silent):
     """Gradients by the natural logarithm of the probabilities."""
 
@@ -72,6 +80,8 @@ class Natural(Silent):
         (Calling, "warning"),
         (InItsMethod, "warning"),
         (Denied, "error"),
+        (Relevance, "warning"),
+        (RelevanceOfWords, "error"),
         (Natural, "error"),
     ],
 )
@@ -79,4 +89,5 @@ def test_severity(probed: Callable[..., Outcome], op: type[Function], expected: 
     x: Tensor = torch.tensor([[0.3, -0.7, 1.1], [0.2, 0.9, -0.4]], dtype=torch.float64)
     (finding,) = as_loud_as_evidence(probed(by_code("GL401"), op, x.requires_grad_())).findings
     assert finding.severity == expected
-    assert ("natural or Riemannian" in finding.help) == (expected == "warning")
+    said = "natural or Riemannian" in finding.help or "hands back relevance" in finding.help
+    assert said == (expected == "warning")

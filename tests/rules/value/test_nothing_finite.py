@@ -9,7 +9,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 import gradlint
-from gradlint.inputs.designed import _axis_of_tuples
+from gradlint.inputs.designed_indices import _axis_of_tuples
 from gradlint.model.report import TargetReport
 
 Function = torch.autograd.Function

@@ -4,6 +4,7 @@ Near them: the same faults where forward does use what backward reads, which sta
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from gradlint.checking.severity import as_loud_as_evidence
+from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
@@ -125,6 +127,48 @@ class Exponential(Function):
         return g + first * turned + second * torch.linalg.cross(turned, x, dim=-1)
 
 
+def turned(q: Tensor, a: Tensor) -> Tensor:
+    """``a`` of shape (..., 3), turned by quaternions."""
+    v, w = q[..., :3], q[..., 3:]
+    twice = 2.0 * torch.linalg.cross(v, a, dim=-1)
+    return a + w * twice + torch.linalg.cross(v, twice, dim=-1)
+
+
+class Similar(Function):
+    """A motion with a scale, moved to another frame by a rotation with a scale. No change of scale
+    changes it, so that two components of the gradient are zero."""
+
+    @staticmethod
+    def forward(ctx, q, a):
+        out = torch.cat((turned(q[..., :4], a[..., :3]), a[..., 3:]), -1)
+        ctx.save_for_backward(q, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        q, out = ctx.saved_tensors
+        back = torch.cat((-q[..., :3], q[..., 3:4]), -1)
+        moved = torch.cat((turned(back, grad_output[..., :3]), grad_output[..., 3:]), -1)
+        motion = torch.linalg.cross(out[..., :3], grad_output[..., :3], dim=-1)
+        return torch.cat((motion, torch.zeros_like(q[..., 3:])), -1), moved
+
+
+class Cut(Function):
+    """A block of three is written, and the two components behind it are left out."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        grad = grad_output * x.cos()
+        grad[..., 3:] = 0.0
+        return grad
+
+
 class Forgotten(Function):
     """The gradient of the last component is left out; all others are right."""
 
@@ -163,6 +207,10 @@ def unit(*shape: int) -> Tensor:
     return torch.nn.functional.normalize(torch.randn(*shape, dtype=torch.float64), dim=-1)
 
 
+def scaled(number: int) -> Tensor:
+    return torch.cat((unit(number, 4), torch.rand(number, 1, dtype=torch.float64) + 0.5), -1)
+
+
 @pytest.mark.parametrize(
     ("op", "make", "expected"),
     [
@@ -171,6 +219,10 @@ def unit(*shape: int) -> Tensor:
         (Drawn, lambda: (positive(3, 4),), {"x": "warning"}),
         (Rotated, lambda: (unit(5, 4), unit(5, 3)), {"q": "warning"}),
         (Exponential, lambda: (positive(5, 3),), {"x": "warning"}),
+        (Rotated, lambda: (unit(40, 30, 4), unit(40, 30, 3)), {"q": "warning"}),
+        (Similar, lambda: (scaled(5), unit(5, 4)), {"q": "warning"}),
+        (Cut, lambda: (positive(4, 5),), {"x": "error"}),
+        (Forgotten, lambda: (positive(40, 30, 4),), {"x": "error"}),
         (Squared, lambda: (positive(3, 4), positive(3, 4).detach()), {"x": "error"}),
         (Stabilised, lambda: (positive(3, 4), 1e-6), {"x": "error"}),
         (Forgotten, lambda: (positive(3, 4),), {"x": "error"}),
@@ -193,3 +245,25 @@ def test_the_argument_is_named(probed: Callable[..., Outcome]) -> None:
     outcome = probed(by_code("GL401"), AveragedLog, positive(3, 4), positive(3, 4).detach())
     (finding,) = outcome.findings
     assert "`average`, which forward does not use" in finding.help
+
+
+@pytest.mark.parametrize(("op", "expected"), [(Drawn, "warning"), (Halved, "error")])
+def test_one_draw_is_no_derivative_where_an_option_was_moved_either(
+    subject: Callable[..., Subject], op: type[Function], expected: str
+) -> None:
+    torch.manual_seed(5)
+    bound = subject(op, positive(3, 4))
+    bound.sample = replace(bound.sample, moved=("dim",))
+    rule = by_code("GL401")
+    assert rule is not None
+    assert rule.probe is not None
+    (finding,) = as_loud_as_evidence(rule.probe(bound)).findings
+    assert finding.severity == expected
+
+
+def test_it_is_advised_once_to_declare_it(probed: Callable[..., Outcome]) -> None:
+    torch.manual_seed(5)
+    (finding,) = probed(by_code("GL401"), Reversed, positive(3, 4), 0.7).findings
+    assert finding.help.count("declare it") == 1
+    assert finding.help.count("otherwise") == 1
+    assert "`strength`, which forward does not use" in finding.help

@@ -150,6 +150,23 @@ def test_measured_elements_are_the_true_derivative():
     assert finding.evidence["differing"] == 1
 
 
+def test_the_error_of_each_measured_element_is_kept():
+    finding = outcome(zero_one(7), sample((4, 4))).findings[0]
+    kept = finding.evidence["error_map"]
+    assert kept["shape"] == [4, 4]
+    assert kept["positions"] == list(range(16))
+    wrong = {place for place, error in enumerate(kept["errors"]) if error > 0.0}
+    assert wrong == {7}
+    worst = finding.evidence["elements"][0]["error"]
+    assert kept["errors"][7] == pytest.approx(worst, rel=1e-2)
+    # Of a large gradient, those that were measured.
+    finding = outcome(zero_one(77), sample((100, 100))).findings[0]
+    kept = finding.evidence["error_map"]
+    assert kept["shape"] == [100, 100]
+    assert len(kept["positions"]) == len(kept["errors"]) < 100
+    assert 77 in kept["positions"]
+
+
 def test_rounding_is_named_straight_through_and_is_a_warning():
     op = make(lambda ctx, x: x.round(), lambda ctx, g: g)
     found = outcome(op, sample((3, 4)))

@@ -1,0 +1,371 @@
+"""Further samples with arguments away from those of the first one, alone and together."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import itertools
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gradlint.inputs import _names
+from gradlint.inputs._gather import gather
+from gradlint.inputs.designed import (
+    ALONG_LAST,
+    Designed,
+)
+from gradlint.inputs.documentation import (
+    Range,
+    documented_range,
+    prose,
+)
+from gradlint.inputs.resized import resized, tensors_of, tied_axes
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, positional_names
+
+#: Values that one argument is given, at most, and arguments that are moved (heuristic: a value
+#: that is not the default shows most faults; a second one those of a constant that happens to fit).
+MOST_VALUES, MOST_ARGUMENTS = 2, 8
+
+#: Names that one argument is given, at most: each stands for code of its own.
+MOST_NAMES = 4
+
+#: Rows of several arguments that are made for the sake of pairs that none of the usual ones has
+#: (heuristic: five arguments with two values each have 40 pairs, which take about eight rows).
+MOST_ROWS = 12
+
+#: Samples with an optional argument given and another one moved (heuristic: a weight and the two
+#: other reductions of a loss, and as many again).
+MOST_OPTIONALS = 5
+
+#: Strings of which an op that knows one often knows the others.
+_FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
+
+#: A number up to this size that is not zero is an epsilon: it is changed to :data:`LARGE_EPSILON`,
+#: at which its share of a result is plain (heuristic).
+EPSILON, LARGE_EPSILON = 1e-2, 0.1
+
+
+def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
+    """``sample`` with one argument moved, for each of its arguments that is no tensor."""
+    for name, values in _movable(op, sample).items():
+        for value in values:
+            yield _with(op, sample, {name: value}, seed)
+
+
+#: An argument's name and its value in one row, and what forward takes: argument → values.
+_Row = dict[str, Any]
+Taken = Mapping[str, Sequence[Any]]
+
+
+def several_arguments(
+    op: Op, sample: Sample, taken: Taken, seed: int, refused: Collection[str] = ()
+) -> Iterator[Designed]:
+    """``sample`` with several arguments moved together, until each value of each argument has met
+    each value of each other one, or :data:`MOST_ROWS` are made.
+
+    Args:
+        taken: argument → its values that forward takes.
+        refused: labels of the samples that forward refused; whoever calls adds to it meanwhile.
+    """
+    met: set[_Pair] = set()
+    alone = False
+    for row in _rows(taken):
+        made = _with(op, sample, row, seed)
+        yield made
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        elif len(row) > 2:
+            alone = True  # which of them do not go together is not known
+    for _ in range(MOST_ROWS):
+        pair = next((pair for pair in _all_pairs(taken) if not _pairs_in(pair) <= met), None)
+        if pair is None:
+            return
+        row = pair if alone else _with_numbers(pair, taken, met)
+        made = _with(op, sample, row, seed)
+        yield made
+        met |= _pairs_in(pair)
+        if made.sample.label not in refused:
+            met |= _pairs_in(row)
+        else:
+            alone = True
+
+
+def _rows(taken: Taken) -> Iterator[_Row]:
+    """All numbers together, then the numbers with each flag and each choice of names, then all
+    flags and choices."""
+    numbers = {k: v[0] for k, v in taken.items() if v and _is_number(v[0])}
+    choices = {k: v for k, v in taken.items() if v and k not in numbers}
+    if len(numbers) > 1:
+        yield numbers
+    for name, values in choices.items():
+        if numbers:
+            yield {**numbers, name: values[0]}
+    if len(choices) > 1:
+        yield {k: v[-1] for k, v in choices.items()}
+
+
+#: Two arguments with a value each; values as text, because a list has no hash.
+_Pair = frozenset[tuple[str, str]]
+
+
+def _pairs_in(row: _Row) -> set[_Pair]:
+    named = [(name, repr(value)) for name, value in row.items()]
+    return {frozenset(pair) for pair in itertools.combinations(named, 2)}
+
+
+def _all_pairs(taken: Taken) -> list[_Row]:
+    """Every two arguments with every value of each; the values that were tried first come first."""
+    ranked = []
+    for (one, values), (other, others) in itertools.combinations(taken.items(), 2):
+        for rank, value in enumerate(values):
+            ranked += [(rank + k, {one: value, other: more}) for k, more in enumerate(others)]
+    return [pair for _, pair in sorted(ranked, key=lambda item: item[0])]
+
+
+def _with_numbers(pair: _Row, taken: Taken, met: Collection[_Pair]) -> _Row:
+    """``pair`` and the numbers that meet something new beside it. A third flag or choice stays at
+    its default: one often switches off what another one chooses."""
+    row = dict(pair)
+    for name, values in taken.items():
+        for value in values if name not in row else ():
+            added = {**row, name: value}
+            if _is_number(value) and not _pairs_in(added) - _pairs_in(row) <= set(met):
+                row = added
+                break
+    return row
+
+
+def other_optionals(
+    op: Op, samples: Sequence[Sample], taken: Taken, seed: int
+) -> Iterator[Designed]:
+    """Each of ``samples``, in which an optional argument is given or left out, with another
+    argument moved to each value that forward takes; :data:`MOST_OPTIONALS` at most."""
+    most = max((len(values) for values in taken.values()), default=0)
+    moves = [(name, v[rank]) for rank in range(most) for name, v in taken.items() if rank < len(v)]
+    pairs = [(there, *move) for move in moves for there in samples if move[0] not in there.moved]
+    for there, name, value in pairs[:MOST_OPTIONALS]:
+        made = _with(op, there, {name: value}, seed)
+        for sample in (made.sample, *made.alternatives):
+            sample.label = f"with {there.label}, {sample.label.removeprefix('with ')}"
+            sample.moved = (*there.moved, name)
+        yield made
+
+
+def _with(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
+    label = "with " + ", ".join(f"{name}={shown(value)}" for name, value in moved.items())
+
+    def apply(base: Sample) -> Sample:
+        return replace(with_arguments(op, base, moved), label=label, kind="same")
+
+    # Windows smaller than the image, and even sizes, as groups need them.
+    sizes: list[Sample] = []
+    if any(type(value) in (int, tuple, list) for value in moved.values()):
+        sizes = [apply(other) for other in _other_sizes(sample, seed)]
+    return Designed(apply(sample), moved, alternatives=sizes)
+
+
+def shown(value: Any) -> str:
+    """``value`` as a label shows it."""
+    return str(value) if isinstance(value, enum.Enum) else repr(value)
+
+
+def _other_sizes(sample: Sample, seed: int) -> Iterator[Sample]:
+    """``sample`` with a longer last axis of its largest tensor, with all sizes doubled, with sizes
+    that tensors share doubled in the first of them only, and with the last axis longer alone."""
+    groups = tied_axes(sample)
+    tensors = tensors_of(sample)
+    if not groups or not tensors:
+        return
+    largest = max(range(len(tensors)), key=lambda number: tensors[number].dim())
+    last = (largest, tensors[largest].dim() - 1)
+    for change in (
+        {axis: size + 5 for size, axes in groups.items() if last in axes for axis in axes},
+        {axis: 2 * size for size, axes in groups.items() for axis in axes},
+        # Groups of channels: a filter sees only those of its own group.
+        {axis: 2 * size for size, axes in groups.items() for axis in axes if axis[0] == axes[0][0]},
+        # A window as long as the axis that it slides over is equal to it by chance.
+        {last: tensors[last[0]].shape[-1] + 5},
+    ):
+        found = resized(sample, change, seed=seed) if change else None
+        if found is not None:
+            yield found
+
+
+def is_written_for(moved: Mapping[str, Any]) -> bool:
+    """Whether forward takes the values ``moved`` on purpose. Some numbers it takes by accident;
+    flags and names it was written for, and what a window or an axis is given in PyTorch's own
+    operators."""
+    choices = (bool, str, enum.Enum)
+    return bool(moved) and all(
+        isinstance(value, choices)
+        or (type(value) is int and (_names.of_window(name) or _names.is_axis(name)))
+        for name, value in moved.items()
+    )
+
+
+def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
+    """``sample`` with other values of arguments, by name.
+
+    Defaults between them are written out: ``torch.autograd.Function.apply`` takes arguments by name
+    only where all before them are given.
+    """
+    names = positional_names(op.signature, len(sample.args))
+    args = [moved.get(name, value) for name, value in zip(names, sample.args, strict=True)]
+    kwargs = {**sample.kwargs, **{k: v for k, v in moved.items() if k not in names}}
+    following = list(op.signature.parameters.values())[len(args) :] if op.signature else []
+    for parameter in following:
+        plain = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        value = kwargs.get(parameter.name, parameter.default)
+        if not plain or value is inspect.Parameter.empty or not kwargs:
+            break
+        args.append(value)
+        kwargs.pop(parameter.name, None)
+    return replace(sample, args=tuple(args), kwargs=kwargs, moved=tuple(moved))
+
+
+def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
+    """Argument → other values to try, those known to the code first."""
+    if op.signature is None:
+        return {}
+    names = positional_names(op.signature, len(sample.args))
+    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
+    known = {item.name: item for item in gather(op)}
+    said = prose(op.defining) if op.defining is not None else ""
+    along_last = any(word in d for d in sample.domains.values() for word in ALONG_LAST)
+    found = {}
+    for parameter in op.signature.parameters.values():
+        evidence = known.get(parameter.name)
+        now = given.get(parameter.name, parameter.default)
+        variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if variable or evidence is None or now is inspect.Parameter.empty:
+            continue
+        if _names.stops_gradients(parameter.name) or (
+            along_last and _names.is_axis(parameter.name) and not evidence.sliced
+        ):
+            continue
+        if sample.origin != "inferred" and parameter.name in given and _is_chosen(parameter, now):
+            continue  # who gave it may have had reasons
+        kind = evidence.ordered_kinds()[0][0] if now is None else ""
+        candidates = values_for(
+            parameter.name, now, evidence.values, kind, rank, sliced=evidence.sliced
+        )
+        others = within(documented_range(said, parameter.name, known), now, candidates)
+        most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
+        others = distinct(now, others)[:most]
+        if type(now) is int and parameter.default is inspect.Parameter.empty and others:
+            others += distinct(now, [_beyond_sizes(sample)]) if now > 0 else []
+        if others:
+            found[parameter.name] = others
+        if len(found) >= MOST_ARGUMENTS:
+            break
+    return found
+
+
+def _is_chosen(parameter: inspect.Parameter, given: Any) -> bool:
+    """Whether a value that was given says that the argument is meant to have it: it is not the
+    default, which ``apply`` wants written out before a later argument. A flag and a name are one of
+    a few that forward was written for, and where there is no default somebody had to give one."""
+    free = isinstance(given, (bool, str, enum.Enum)) or parameter.default is parameter.empty
+    same = type(given) is type(parameter.default) and given == parameter.default
+    return not (free or same)
+
+
+def within(allowed: Range | None, now: Any, candidates: list[Any]) -> list[Any]:
+    """Those of ``candidates`` that the documentation allows, or one that it does."""
+    if allowed is None or now not in allowed:
+        return candidates
+    found = [one for one in candidates if one in allowed and repr(one) != repr(now)]
+    if not found and type(now) is float and allowed.inside(now) in allowed:
+        found = [allowed.inside(now)]
+    return found
+
+
+def _beyond_sizes(sample: Sample) -> int:
+    """An integer above all sizes: as the length of an output it makes elements repeat."""
+    return 2 * max((max(t.shape, default=1) for t in tensors_of(sample)), default=1) + 1
+
+
+def distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
+    """``candidates`` each once, without those equal to ``now``."""
+    seen = {repr(now)}
+    return [one for one in candidates if not (repr(one) in seen or seen.add(repr(one)))]  # type: ignore[func-returns-value]
+
+
+def values_for(
+    name: str, now: Any, known: Sequence[Any], kind: str, rank: int, *, sliced: bool = False
+) -> list[Any]:
+    """Values to try for an argument that is ``now``.
+
+    Args:
+        known: those the code compares it with.
+        sliced: whether forward takes elements up to it: it is no axis.
+    """
+    alike = [value for value in known if type(value) is type(now)]
+    found: list[Any] = []
+    match now:
+        case bool():
+            found = [not now]
+        case enum.Enum():
+            found = [*alike, *type(now)]
+        case int() if _names.is_axis(name) and not sliced:
+            found = _axes(now, rank)
+        case int():
+            found = [*alike, *_integers(name, now)]
+        case float() if _names.is_tolerance(name):
+            pass  # what is solved less exactly has a less exact gradient
+        case float():
+            found = [*alike, *floats_for(now)]
+        case str():
+            family = next((words for words in _FAMILIES if now in words), ())
+            found = [*alike, *family]
+        case tuple() | list() if now and all(type(part) is int for part in now):
+            uneven = [part + (k == 0) for k, part in enumerate(now)]
+            found = [type(now)(part + 1 for part in now), type(now)(uneven)]
+        case None:
+            found = _in_place_of_none(name, known, kind, rank)
+    return found
+
+
+def _axes(now: int, rank: int) -> list[int]:
+    """Another axis, counted from the end where ``now`` is not, and the same one counted so."""
+    if not -rank <= now < rank:
+        return [0, -1]
+    other = (now + 1) % rank
+    same = now - rank if now >= 0 else now + rank
+    return [other - rank if now >= 0 else other, same] if rank > 1 else [same]
+
+
+def _integers(name: str, now: int) -> list[int]:
+    if now < 0:
+        return [2, 1]  # a number that stands for nothing, as an ignored label does
+    usual = [value for value in _names.ints(name) if value > now][:1]
+    return [now + 1, *usual, max(now - 1, 1)]
+
+
+def floats_for(now: float) -> list[float]:
+    """Values to try for a number that is ``now``."""
+    if not math.isfinite(now):
+        return [0.8]
+    if 0 < abs(now) <= EPSILON:
+        return [math.copysign(LARGE_EPSILON, now)]
+    # Moderate changes of other numbers are judged wherever gradients are (GL401).
+    return [3.0 * now + 0.25] if abs(now) <= 1 else []
+
+
+def _in_place_of_none(name: str, known: Sequence[Any], kind: str, rank: int) -> list[Any]:
+    if _names.is_axis(name):
+        return [0, -1] if rank else []
+    found = [value for value in known if isinstance(value, (str, int, float))]
+    if kind == "float":
+        found += list(_names.floats(name)[:1])
+    elif kind == "int":
+        found += list(_names.ints(name)[:1])
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float, tuple, list)

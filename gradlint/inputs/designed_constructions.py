@@ -1,0 +1,132 @@
+"""Further samples for other forms of a module: in the other mode, and made with other arguments."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from gradlint.inputs import _names
+from gradlint.inputs.designed import (
+    Designed,
+)
+from gradlint.inputs.designed_arguments import (
+    EPSILON,
+    MOST_ARGUMENTS,
+    MOST_NAMES,
+    MOST_OPTIONALS,
+    distinct,
+    floats_for,
+    shown,
+    values_for,
+    within,
+)
+from gradlint.inputs.documentation import (
+    documented_range,
+    prose,
+)
+from gradlint.inputs.resized import tensors_of
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+from gradlint.targets.compared import compared_strings
+from gradlint.targets.signature import signature_of
+
+#: Factor by which a number of a constructor is changed where nothing else suggests a value.
+ELSEWHERE = 1.7
+
+
+def other_mode(op: Op, sample: Sample) -> Iterator[Designed]:
+    """A module in evaluation mode if it is in training mode, and the other way round."""
+    if op.module is None:
+        return
+    try:
+        module = copy.deepcopy(op.module).train(not op.module.training)
+    except Exception:  # of a module that can't be copied: anything
+        return
+    label = f"in {'training' if module.training else 'evaluation'} mode"
+    yield Designed(replace(sample, label=label), {}, op=replace(op, module=module, call=module))
+
+
+def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` for the module made with one argument of its constructor away from its value, and
+    with the same parameters and buffers. An attribute that is changed later may contradict what the
+    constructor made of it, so the module is made anew."""
+    module = op.module
+    signature = signature_of(type(module)) if module is not None else None
+    if module is None or signature is None or hasattr(module, "_orig_mod"):
+        return
+    said = prose(type(module))
+    compared = compared_strings(type(module), list(signature.parameters))
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
+    count = 0
+    for parameter in signature.parameters.values():
+        name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
+        if count >= MOST_ARGUMENTS or _names.is_tolerance(name) or _names.stops_gradients(name):
+            continue
+        candidates = (
+            _floats_of(name, now)
+            if type(now) is float
+            else values_for(name, now, compared.get(name, ()), "", rank)
+            if isinstance(now, (bool, int, str, enum.Enum))
+            else []
+        )
+        allowed = documented_range(said, name, signature.parameters)
+        values = within(allowed, now, distinct(now, candidates))
+        # The same constructor takes several names, and one number is as good as another.
+        for value in values[: MOST_NAMES if isinstance(now, (str, enum.Enum)) else 1]:
+            made = constructed(module, {**op.constructor, name: value})
+            if made is not None:
+                count += 1
+                label = f"with {name}={shown(value)} in the constructor"
+                there = replace(sample, label=label, kind="same")
+                yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+
+
+def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:
+    """Each of ``samples``, in which an optional argument is given or left out, for the module made
+    with one other argument of its constructor; :data:`MOST_OPTIONALS` at most."""
+    made = [list(other_constructions(op, there)) for there in samples if there.moved]
+    ranked = itertools.zip_longest(*made)
+    pairs = [
+        (there, one)
+        for row in ranked
+        for there, one in zip((t for t in samples if t.moved), row, strict=True)
+        if one is not None
+    ]
+    for there, one in pairs[:MOST_OPTIONALS]:
+        moved = (*there.moved, *one.moved)
+        label = f"with {there.label}, {one.sample.label.removeprefix('with ')}"
+        yield replace(one, sample=replace(one.sample, label=label, moved=moved))
+
+
+def _floats_of(name: str, now: float) -> list[float]:
+    """Other numbers for a float of a constructor, which is judged nowhere else: between zero and
+    one where it is, because it may be a share."""
+    if not math.isfinite(now) or 0 < abs(now) <= EPSILON:
+        return floats_for(now)
+    usual = [value for value in _names.floats(name) if value < 1.0 or now > 1.0]
+    return [*usual, ELSEWHERE * now]
+
+
+def constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
+    """A module of the class of ``module`` and with its state, made with other arguments; None where
+    the constructor refuses these, or makes parameters of other shapes."""
+    state = torch.get_rng_state()
+    try:
+        made = type(module)(**values).train(module.training)
+        held = {name: value.dtype for name, value in module.state_dict().items()}
+        made.load_state_dict(module.state_dict())
+        alike = all(value.dtype == held[name] for name, value in made.state_dict().items())
+        grads = [parameter.requires_grad for parameter in module.parameters()]
+        alike &= [parameter.requires_grad for parameter in made.parameters()] == grads
+    except Exception:  # of the user's constructor: anything
+        return None
+    finally:
+        torch.set_rng_state(state)
+    return made if alike else None

@@ -1,0 +1,118 @@
+"""Further samples with other indices: some that repeat, and some below zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from gradlint.inputs import _names
+from gradlint.inputs.designed import (
+    Designed,
+    domain_of,
+    replaced,
+)
+from gradlint.inputs.documentation import (
+    documented_from_one,
+    documented_from_zero,
+    prose,
+)
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample
+
+#: Members of a tuple of indices, at most: the four atoms of a torsion.
+MOST_MEMBERS = 4
+
+
+def other_indices(
+    op: Op, sample: Sample, *, repeat: bool, from_the_end: bool
+) -> Iterator[Designed]:
+    """``sample`` with other indices.
+
+    Args:
+        repeat: whether an index may occur twice.
+        from_the_end: whether indices below zero may be tried.
+    """
+    said = prose(op.defining) if op.defining is not None else ""
+    for name, tensor in sample.named_tensors(op.signature):
+        if domain_of(sample, name) != "indices" or tensor.numel() < 2:
+            continue
+        if _names.permutes(name):
+            # Each position once, in an order that is not its own inverse.
+            if tensor.shape[-1] > 2:
+                turned = torch.arange(tensor.shape[-1]).roll(1).expand_as(tensor)
+                yield replaced(sample, tensor, turned, f"where `{name}` is another order")
+            continue
+        if repeat:
+            yield from _crowded(sample, name, tensor, _kept_apart(op, sample, tensor))
+        least = documented_from_zero(said, name) or documented_from_one(said, name)
+        if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
+            values = tensor.reshape(-1)
+            mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
+            yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+def _crowded(
+    sample: Sample, name: str, tensor: torch.Tensor, others: list[torch.Tensor]
+) -> Iterator[Designed]:
+    """``sample`` with the first and the last index of a tensor only, and with one only; none of
+    them becomes equal to that of ``others`` at its place."""
+    axis = _axis_of_tuples(tensor)
+    if axis is not None:
+        # Whole tuples repeat: edges, bonds, triangles.
+        count = tensor.shape[1 - axis]
+        ends = torch.where(torch.arange(count) % 2 == 0, 0, count - 1).flip(0)
+        twice = tensor.index_select(1 - axis, ends)
+        yield replaced(
+            sample, tensor, twice, f"where `{name}` repeats the first and the last index"
+        )
+        once = tensor.narrow(1 - axis, count - 1, 1).expand_as(tensor)
+        yield replaced(sample, tensor, once, f"where `{name}` is one index only")
+        return
+    # Rows may index axes of other sizes, as pairs of a row and a column do.
+    highest = tensor.amax(-1, keepdim=True)
+    clear = torch.ones_like(tensor, dtype=torch.bool)
+
+    def apart(made: torch.Tensor) -> torch.Tensor:
+        for other in others:
+            clear.logical_and_(made != other)
+        return torch.where(clear, made, tensor)
+
+    if int(highest.max()) >= 2:
+        even = torch.arange(tensor.shape[-1]) % 2 == 0
+        crowded = torch.where(even, 0, highest).flip(-1).expand_as(tensor)
+        label = f"where `{name}` repeats the first and the last index"
+        yield replaced(sample, tensor, apart(crowded), label)
+    single = highest.expand_as(tensor)
+    if all(bool((single != other).all()) for other in others):
+        yield replaced(sample, tensor, single, f"where `{name}` is one index only")
+
+
+def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
+    """The axis along which a matrix of integers holds tuples whose members are never equal, as the
+    corners of triangles are; None where it holds none."""
+    if tensor.dim() != 2:
+        return None
+    for axis in (1, 0):
+        ordered = tensor.sort(axis).values
+        few = 1 < tensor.shape[axis] <= MOST_MEMBERS < tensor.shape[1 - axis] + 3
+        highest = tensor.amax(1 - axis)
+        # Members that index one axis reach about as far; a row and a column of a matrix need not.
+        # Three and more are unequal in every row for a reason, even where one reaches less far.
+        alike = int(highest.max() - highest.min()) <= 1 or tensor.shape[axis] > 2
+        if few and alike and bool((ordered.diff(dim=axis) > 0).all()):
+            return axis
+    return None
+
+
+def _kept_apart(op: Op, sample: Sample, tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Other indices of the same shape that are nowhere equal to ``tensor``: the other ends of
+    edges."""
+    return [
+        other
+        for name, other in sample.named_tensors(op.signature)
+        if other is not tensor
+        and domain_of(sample, name) == "indices"
+        and other.shape == tensor.shape
+        and bool((other != tensor).all())
+    ]

@@ -1,0 +1,211 @@
+"""Further samples with other values: beyond thresholds and limits, of one sign, large and small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from gradlint.inputs import _names
+from gradlint.inputs.designed import (
+    ANY_SIGN,
+    MOST_OPERANDS,
+    SAME_SIGN,
+    Designed,
+    domain_of,
+    exchanged,
+    is_floating,
+    leaf_like,
+    replaced,
+)
+from gradlint.inputs.designed_arguments import LARGE_EPSILON
+from gradlint.inputs.domains import DOMAINS
+from gradlint.model.op import Op
+from gradlint.model.sample import Sample, SampleKind, positional_names
+
+#: Factors of values (heuristic: exp(30·x) is far out on its flat sides, but finite).
+LARGE, SMALL = 30.0, 0.03
+
+#: Factors by which values are moved where forward compares something with a threshold and all
+#: elements are on one side: far enough that sums and products pass one of the usual size
+#: (heuristic).
+FARTHER = (4.0, -10.0)
+
+#: Values do not reach a limit that is more than this many times as large as the largest of them.
+#: They are then made to exceed it by this factor, unless it is larger than this (heuristic: limits
+#: of activations and norms are between 1 and 100).
+REACHED, BEYOND_LIMIT, LARGEST_LIMIT = 2.0, 1.5, 1e3
+
+#: Distances from a threshold, relative to its size or to one: on both sides of it, at values that
+#: are all different.
+NEAREST, FARTHEST = 0.1, 0.9
+
+#: Share of its size by which values keep clear of every threshold, of its mirror image and, where
+#: they may have any sign, of zero: at −0.1 a magnitude that is compared with 0.1 is at a kink.
+CLEAR = 0.02
+
+
+#: Domain, in words → the bounds that values keep where they are put on both sides of thresholds.
+_BOUNDS = {
+    "all reals": (-math.inf, math.inf),
+    "positive": (0.0, math.inf),
+    "between 0 and 1": (0.0, 1.0),
+}
+
+
+#: Words, kind, the domains that it is for, and the new value of a tensor; None to keep the old one.
+_Change = tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], torch.Tensor | None]]
+
+
+def _both_signs(tensor: torch.Tensor) -> bool:
+    return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+_CHANGES: tuple[_Change, ...] = (
+    (
+        "where all values are negative",
+        "special",
+        ANY_SIGN,
+        lambda t: -t.abs() if _both_signs(t) else None,
+    ),
+    (
+        "where all values are positive",
+        "special",
+        ANY_SIGN,
+        lambda t: t.abs() if _both_signs(t) else None,
+    ),
+    (f"where values are {LARGE:g} times as large", "extreme", SAME_SIGN, lambda t: LARGE * t),
+    (f"where values are {SMALL:g} times as large", "extreme", SAME_SIGN, lambda t: SMALL * t),
+)
+
+
+def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with one sign in each tensor that has both, with large and with small values."""
+    yield from _changed(op, sample, _CHANGES)
+
+
+def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with larger values, so that what forward computes of them passes thresholds."""
+    words = "where values are {:g} times as large"
+    yield from _changed(
+        op,
+        sample,
+        [(words.format(k), "same", ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
+    )
+
+
+def farther_alone(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with larger values in one tensor, so that it passes others that it is compared
+    with: times beyond the last knot, points beyond the end of a segment. What scales with all
+    inputs together never does."""
+    domains = (*SAME_SIGN, DOMAINS["ordered"])
+    named = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if is_floating(tensor) and tensor.requires_grad and domain_of(sample, name) in domains
+    ]
+    for name, tensor in named[:MOST_OPERANDS] if len(list(sample.named_tensors(None))) > 1 else ():
+        larger = FARTHER[0] * tensor.detach()
+        label = f"where `{name}` is {FARTHER[0]:g} times as large"
+        yield replaced(sample, tensor, larger.reshape(-1), label)
+
+
+def up_to_limits(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with values that reach each limit which the op holds and never compares with: the
+    cap of ``cap * tanh(x / cap)``."""
+    largest = max(
+        (
+            float(tensor.detach().abs().max())
+            for name, tensor in sample.named_tensors(op.signature)
+            if is_floating(tensor) and tensor.numel() and domain_of(sample, name) in SAME_SIGN
+        ),
+        default=0.0,
+    )
+    for name, limit in _limits(op, sample):
+        if 0.0 < REACHED * largest < limit <= LARGEST_LIMIT:
+            factor = BEYOND_LIMIT * limit / largest
+            label = f"where values reach {name}={limit:g}"
+            larger: _Change = (label, "same", SAME_SIGN, partial(torch.mul, other=factor))
+            yield from _changed(op, sample, [larger])
+
+
+def _limits(op: Op, sample: Sample) -> Iterator[tuple[str, float]]:
+    """Numbers among the arguments, the attributes and the buffers whose names say that they bound
+    values."""
+    names = positional_names(op.signature, len(sample.args)) if op.signature else []
+    held: dict[str, Any] = {
+        name: parameter.default
+        for name, parameter in (op.signature.parameters if op.signature else {}).items()
+    }
+    held |= {**dict(zip(names, sample.args, strict=True)), **sample.kwargs} if names else {}
+    if op.module is not None:
+        held |= {**vars(op.module), **dict(op.module.named_buffers())}
+    for name, value in held.items():
+        if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.requires_grad:
+            value = value.item()
+        if type(value) in (int, float) and _names.is_limit(name.rpartition(".")[2]):
+            yield name, abs(float(value))
+
+
+def nearer(op: Op, sample: Sample, share: float) -> Iterator[Designed]:
+    """``sample`` with values ``share`` times as large, so that what forward computes of them stays
+    below a threshold that it passed: a norm below its epsilon."""
+    label = f"where values are {share:.2g} times as large"
+    smaller: _Change = (label, "same", SAME_SIGN, partial(torch.mul, other=share))
+    yield from _changed(op, sample, [smaller])
+
+
+def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Designed]:
+    for label, kind, domains, change in changes:
+        exchange = {
+            id(tensor): leaf_like(changed, tensor)
+            for name, tensor in sample.named_tensors(op.signature)
+            if is_floating(tensor) and domain_of(sample, name) in domains
+            if (changed := change(tensor.detach())) is not None
+        }
+        if exchange:
+            yield Designed(exchanged(sample, exchange, label, kind), {})
+
+
+def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Designed]:
+    """``sample`` with elements on both sides of all ``thresholds``, and beyond them."""
+    exchange, shown = {}, set()
+    for name, tensor in sample.named_tensors(op.signature):
+        low, high = _BOUNDS.get(domain_of(sample, name), (0.0, 0.0))
+        marks = sorted({mark for mark in thresholds if low < mark < high})
+        if is_floating(tensor) and tensor.numel() > 1 and marks:
+            exchange[id(tensor)] = leaf_like(_scattered(tensor.detach(), marks, low, high), tensor)
+            shown |= set(marks)
+    if exchange:
+        label = f"where values are on both sides of {', '.join(f'{m:g}' for m in sorted(shown))}"
+        if sample.label.startswith("with "):
+            label = f"{sample.label}, {label}"
+        yield Designed(exchanged(sample, exchange, label, "same"), {})
+
+
+def _scattered(
+    value: torch.Tensor, marks: Sequence[float], low: float, high: float
+) -> torch.Tensor:
+    """Values between ``low`` and ``high`` that are below, between and above ``marks``, in an order
+    like that of ``value``, and not so near to a mark, or to its mirror image, that they are at a
+    kink. Where a value may have any sign, none is nearer to zero than a mark that is no larger
+    than an epsilon: whether one would be depended on how many there are."""
+    count = value.numel()
+    share = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    share = NEAREST + (FARTHEST - NEAREST) * share
+    mark = torch.tensor(marks, dtype=torch.float64)[torch.arange(count) // 2 % len(marks)]
+    size = mark.abs().clamp(min=1.0) if math.isinf(low) else mark - low
+    above = size if math.isinf(high) else high - mark
+    flat = mark + torch.where(torch.arange(count) % 2 == 0, above, -size) * share
+    if math.isinf(low):
+        guarded = (mark.abs() <= LARGE_EPSILON) & (flat.abs() <= mark.abs())
+        flat = torch.where(guarded, flat - 2.0 * mark.abs(), flat)
+        flat = torch.where(flat.abs() < CLEAR**2 * size, CLEAR * size, flat)
+    for each in marks:
+        near = (flat.abs() - abs(each)).abs() < CLEAR * abs(each)
+        flat = torch.where(near, flat * (1.0 + (2.0 if math.isinf(high) else -2.0) * CLEAR), flat)
+    order = value.reshape(-1).argsort().argsort()
+    return flat[order].reshape(value.shape).to(value.dtype)

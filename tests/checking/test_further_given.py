@@ -1,0 +1,164 @@
+"""Faults that do not show at given inputs are found beside them; right operators stay green."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import gradlint
+from gradlint.model.report import TargetReport
+
+T = torch.tensor
+X = T([[0.3, -1.2, 0.7], [-0.4, 2.1, -0.6], [1.1, 0.2, -0.9], [0.8, -0.5, 1.4]])
+
+
+def op(forward: Any, backward: Any) -> Any:
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Op", (torch.autograd.Function,), {**members, "__doc__": forward.__doc__})
+
+
+def check(thing: Any, *inputs: Any) -> TargetReport:
+    select = ["GL1", "GL2", "GL4"]
+    return gradlint.check(thing, [inputs], seed=0, order=1, select=select).targets[0]
+
+
+def red(report: TargetReport) -> list[str]:
+    return [f"{item.code} {item.message}" for item in report.findings if item.severity != "info"]
+
+
+def powered(ctx, x, squared=False, reduction="sum"):
+    ctx.save_for_backward(x)
+    ctx.squared, ctx.reduction = squared, reduction
+    y = x * x if squared else 3 * x
+    return y.mean() if reduction == "mean" else y.sum()
+
+
+def powered_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    g = g / x.numel() if ctx.reduction == "mean" else g
+    return g * (2 * x if ctx.squared else torch.full_like(x, 3.0)), None, None
+
+
+def powered_without_two(ctx, g):
+    (x,) = ctx.saved_tensors
+    g = g / x.numel() if ctx.reduction == "mean" else g
+    return g * (x if ctx.squared else torch.full_like(x, 3.0)), None, None
+
+
+def powered_without_mean(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * (2 * x if ctx.squared else torch.full_like(x, 3.0)), None, None
+
+
+def strided(ctx, x, hop):
+    ctx.size, ctx.hop = x.shape[-1], hop
+    ctx.places = torch.arange(0, x.shape[-1] - 1, hop)[:, None] + torch.arange(2)
+    return x[:, ctx.places]
+
+
+def strided_right(ctx, g):
+    made = g.new_zeros(g.shape[0], ctx.size)
+    return made.index_add(1, ctx.places.flatten(), g.flatten(1)), None
+
+
+def strided_overwritten(ctx, g):
+    made = g.new_zeros(g.shape[0], ctx.size)
+    made[:, ctx.places.flatten()] = g.flatten(1)
+    return made, None
+
+
+def labelled(ctx, x, target, ignore_index=-100):
+    valid = target != ignore_index
+    safe = target.masked_fill(~valid, 0)
+    ctx.save_for_backward(x, safe, valid)
+    picked = x.log_softmax(-1).gather(1, safe[:, None]).squeeze(1)
+    return -(picked * valid).sum() / valid.sum()
+
+
+def _labelled(ctx, g, count):
+    x, safe, valid = ctx.saved_tensors
+    hot = torch.nn.functional.one_hot(safe, x.shape[-1])
+    return g * (x.softmax(-1) - hot) * valid[:, None] / count, None, None
+
+
+def labelled_right(ctx, g):
+    return _labelled(ctx, g, ctx.saved_tensors[2].sum())
+
+
+def labelled_by_all(ctx, g):
+    return _labelled(ctx, g, len(ctx.saved_tensors[2]))
+
+
+def carried(ctx, x, done):
+    ctx.save_for_backward(done)
+    carry, rows = torch.zeros_like(x[0]), []
+    for row, end in zip(x, done, strict=True):
+        carry = row + 0.5 * carry * ~end
+        rows.append(carry)
+    return torch.stack(rows)
+
+
+def _carried(g, done):
+    carry, rows = torch.zeros_like(g[0]), []
+    for row, end in zip(g.flip(0), done.flip(0), strict=True):
+        carry = row + carry
+        rows.insert(0, carry)
+        carry = 0.5 * carry * ~end
+    return torch.stack(rows), None
+
+
+def carried_right(ctx, g):
+    return _carried(g, ctx.saved_tensors[0])
+
+
+def carried_on(ctx, g):
+    return _carried(g, torch.zeros_like(ctx.saved_tensors[0]))
+
+
+def ranked(ctx, x, time):
+    later = time[None] >= time[:, None]
+    ctx.save_for_backward(x, time)
+    return (x.exp() * later).sum(1).log().sum()
+
+
+def _ranked(x, later):
+    share = later * x.exp()
+    return (share / share.sum(1, keepdim=True)).sum(0), None
+
+
+def ranked_right(ctx, g):
+    x, time = ctx.saved_tensors
+    return _ranked(g * 0 + x, time[None] >= time[:, None])[0] * g, None
+
+
+def ranked_strictly(ctx, g):
+    x, time = ctx.saved_tensors
+    later = (time[None] > time[:, None]) | torch.eye(len(x), dtype=torch.bool)
+    return _ranked(x, later)[0] * g, None
+
+
+FLAT = T([0.4, -0.7, 1.1, -0.2, 0.9])
+TIMES = T([3.2, 1.1, 4.7, 2.5, 5.3])
+LABELS = T([2, 0, 1, 2])
+NEVER = torch.zeros(4, 3, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("forward", "right", "wrong", "inputs", "label"),
+    [
+        (powered, powered_right, powered_without_two, (X, False, "sum"), "with squared=True"),
+        (powered, powered_right, powered_without_mean, (X, False, "sum"), "with reduction='mean'"),
+        (strided, strided_right, strided_overwritten, (X.T.reshape(2, 6), 2), "with hop=3"),
+        (labelled, labelled_right, labelled_by_all, (X, LABELS, -100), "ignore_index"),
+        (carried, carried_right, carried_on, (X, NEVER), "where `done` has True and False"),
+        (ranked, ranked_right, ranked_strictly, (FLAT, TIMES), "where `time` has ties"),
+    ],
+)
+def test_what_given_inputs_do_not_show_is_found(forward, right, wrong, inputs, label):
+    if forward is strided:
+        label = "with hop="
+    found = red(check(op(forward, wrong), *inputs))
+    assert any(line.startswith("GL401 wrong gradient") and label in line for line in found)
+    assert red(check(op(forward, right), *inputs)) == []

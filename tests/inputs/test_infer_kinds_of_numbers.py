@@ -1,0 +1,69 @@
+"""Integers where a size is meant, real numbers where integers are refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlint.inputs._infer import infer
+from gradlint.inputs.documentation import names_axis
+from gradlint.targets.build import from_object
+
+
+def _places(length, out, like):
+    i = torch.arange(out, dtype=like.dtype)
+    return ((i + 0.5) * (length / out) - 0.5).clamp(0, length - 1).round().long()
+
+
+class Resampled(torch.autograd.Function):
+    """Nearest rows of a table, (L, D) -> (out, D)."""
+
+    @staticmethod
+    def forward(ctx, table, out):
+        if out < 1:
+            raise ValueError("out must be positive")
+        ctx.save_for_backward(table)
+        ctx.places = _places(len(table), out, table)
+        return table[ctx.places]
+
+    @staticmethod
+    def backward(ctx, g):
+        (table,) = ctx.saved_tensors
+        return torch.zeros_like(table).index_add(0, ctx.places, g), None
+
+
+class Centred(torch.autograd.Function):
+    """The distance of one vector to the mean of another of its shape."""
+
+    @staticmethod
+    def forward(ctx, prediction, target):
+        if prediction.shape != target.shape:
+            raise ValueError("one shape")
+        ctx.save_for_backward(prediction)
+        return prediction - target.mean(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, -g.sum(-1, keepdim=True).expand(g.shape) / g.shape[-1]
+
+
+def test_an_axis_of_a_documented_shape_is_an_integer():
+    assert type(infer(from_object(Resampled))[0].args[1]) is int
+
+
+def test_integers_that_are_refused_become_real_numbers():
+    sample = infer(from_object(Centred))[0]
+    assert [value.dtype for value in sample.args] == [torch.float64] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_axis"),
+    [
+        ("(L, D) -> (out, D)", "out", True),
+        ("x (B, T), rate", "rate", False),
+        ("f(alpha, beta)", "alpha", False),
+        ("(*, D)", "D", True),
+    ],
+)
+def test_axes_are_named_in_shapes(text, name, is_axis):
+    assert names_axis(text, name) is is_axis
