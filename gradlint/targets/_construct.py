@@ -165,8 +165,8 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
     forms |= tensor_forms(
         cls, [item.name for item in required if _is_tensor(item.annotation) or item.name in forms]
     )
-    lengths = sequence_lengths(cls, untyped)
     modules = kept_modules(cls, untyped)
+    lengths = sequence_lengths(cls, [name for name in untyped if name not in modules])
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
             values: dict[str, Any] = {}
