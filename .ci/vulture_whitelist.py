@@ -6,11 +6,13 @@ stands for anything can go.
 
 # ruff: noqa: B018, F821
 
-# Part of an interface that Python, torch, Typer, rich or PyYAML calls.
+# Part of an interface that Python, torch, Typer, rich, pytest or PyYAML calls.
 __dir__  # of the package
 list_commands  # of Typer's groups
 context_settings
 short_help
+runtest  # of a test item
+reportinfo
 overflow  # of a line of rich
 writelines  # of a stream
 yaml_implicit_resolvers

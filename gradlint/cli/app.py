@@ -24,7 +24,7 @@ COMMANDS = (
 
 #: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and nothing that the
 #: user typed is taken for markup.
-_SETTINGS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
+_SETTINGS: dict[str, Any] = {"rich_markup_mode": None}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -41,7 +41,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As usual, but for a mistyped command the nearest one is offered."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        known = ctx.resilient_parsing or not args or args[0] in COMMANDS
+        if not known and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
@@ -55,7 +56,7 @@ def command(name: str) -> Any:
         single = found
         single.info.context_settings = dict(_CONTEXT)
     else:
-        single = typer.Typer(pretty_exceptions_enable=False, **_SETTINGS)
+        single = typer.Typer(pretty_exceptions_enable=False, add_completion=False, **_SETTINGS)
         single.command(name, context_settings=dict(_CONTEXT))(found)
     made = typer.main.get_command(single)
     # The whole first sentence: typer would cut it off at the end of the line.

@@ -29,11 +29,13 @@ from gradlint.cli.options import (
     Seed,
     Select,
     Shard,
+    SkipOthers,
     Texts,
     Timeout,
     Untrusted,
     option,
     targets_of,
+    with_operators,
 )
 from gradlint.cli.outputs import Outputs
 from gradlint.model.report import Report
@@ -95,6 +97,7 @@ def check(
             "--triton-interpret", help="Run Triton kernels on the CPU, in Triton's interpreter."
         ),
     ] = False,
+    skip_others: SkipOthers = False,
     fail_on: Annotated[
         str | None,
         option(
@@ -166,6 +169,10 @@ def check(
     Exits with 0 if they are, 1 on findings, 2 on wrong usage, 3 on an internal error, 5 if nothing
     was checked, 130 if interrupted (143 by SIGTERM or SIGHUP).
     """
+    if skip_others and targets:
+        targets = with_operators(targets)
+        if not targets:
+            return 0
     from gradlint.cli import progress as _progress
     from gradlint.gate.choice import Choice
     from gradlint.gate.gated import gated

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gradlint.cli import console as _console
+from gradlint.cli.completion import complete_codes
 from gradlint.cli.options import TextOrJson
 
 
@@ -15,6 +16,7 @@ def explain(
         list[str],
         typer.Argument(
             metavar="CODE",
+            autocompletion=complete_codes,
             help="Codes (GL401), prefixes (GL4) or names of rules; or `severity`: what makes a "
             "finding an error, a warning or information.",
         ),

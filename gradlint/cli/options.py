@@ -8,6 +8,7 @@ import typer
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
+from gradlint.cli.completion import completer
 from gradlint.model.settings import Settings
 
 #: Options that may be given several times, or not at all.
@@ -15,8 +16,16 @@ Texts = list[str] | None
 
 
 def option(*names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
-    """A typer option whose help shows no default, because the text says it."""
-    return typer.Option(*names, help=help, metavar=metavar, show_default=False, **more)
+    """A typer option whose help shows no default, because the text says it; shells complete its
+    values as ``gradlint.cli.completion`` says."""
+    return typer.Option(
+        *names,
+        help=help,
+        metavar=metavar,
+        show_default=False,
+        autocompletion=completer(names),
+        **more,
+    )
 
 
 #: What a TARGET may be.
@@ -81,6 +90,14 @@ Untrusted = Annotated[
         "no look at other processes. Exits with 2 where that can't be had.",
     ),
 ]
+SkipOthers = Annotated[
+    bool,
+    typer.Option(
+        "--skip-others",
+        help="Leave out files that are no spec and define no operator; exit with 0 if none is "
+        "left. For hooks that are given the files of a commit.",
+    ),
+]
 Shard = Annotated[
     str | None,
     option("--shard", metavar="I/N", help="Only the I-th of N parts of the operators."),
@@ -108,6 +125,13 @@ Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of internal errors.")]
+
+
+def with_operators(paths: list[str]) -> list[str]:
+    """Those of ``paths`` that ``--skip-others`` keeps."""
+    from gradlint.targets.resolve import holds_operators
+
+    return [path for path in paths if holds_operators(path)]
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:

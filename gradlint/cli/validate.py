@@ -13,7 +13,7 @@ from gradlint.base.errors import Problem, SpecError
 from gradlint.base.terminal import clean
 from gradlint.cli import console as _console
 from gradlint.cli.bounded import OutOfBounds, in_bounds
-from gradlint.cli.options import TextOrJson
+from gradlint.cli.options import SkipOthers, TextOrJson, with_operators
 
 #: Exit codes: all correct, mistakes, no spec found.
 _RIGHT, _WRONG, _NONE = 0, 2, 5
@@ -27,12 +27,17 @@ def validate(
         list[str],
         typer.Argument(metavar="SPEC", help="YAML specs, or folders of them."),
     ],
+    skip_others: SkipOthers = False,
     output_format: TextOrJson = "text",
 ) -> int:
     """Check specs without running anything, and show every mistake and where it is.
 
     Exits with 0 if all are right, 2 if any is wrong, 5 if a folder contains none.
     """
+    if skip_others:
+        specs = with_operators(specs)
+        if not specs:
+            return _RIGHT
     results = [_bounded(path) for path in dict.fromkeys(_files(specs))]
     if output_format == "json":
         _console.write_json({"schema_version": 1, "specs": results})

@@ -75,7 +75,7 @@ def inform(text: str) -> None:
 def _depth() -> int:
     """Frames between :func:`warn` and the caller of the package."""
     depth, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradlint.dropin"):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("gradlint."):
         depth += 1
         frame = frame.f_back  # type: ignore[assignment]
     return depth

@@ -137,6 +137,12 @@ def _seen_from(folder: str, name: str, value: Any) -> Any:
     return moved if name != "paths" or os.path.exists(file) else value
 
 
+def names_a_seed(cwd: str | Path | None = None, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether pyproject.toml or the environment gives a seed, so that none is drawn afresh."""
+    _, _, table = _pyproject(Path(cwd or os.getcwd()))
+    return "seed" in table or f"{PREFIX}SEED" in (os.environ if environ is None else environ)
+
+
 def _unknown_variable(key: str, name: str) -> str:
     near = nearest(name, [*_KINDS, *_ALIASES])
     hint = f"did you mean {PREFIX}{near[0].upper()}?" if near else "it is not looked at"

@@ -75,6 +75,12 @@ def resolve(target: str, settings: Settings) -> list[OpRef]:
     return [_named(left, attribute, "::" in target)]
 
 
+def holds_operators(path: str) -> bool:
+    """Whether a file is a spec or defines operators, as far as its text shows; whatever is no .py
+    or YAML file is taken to be a target."""
+    return not path.endswith((".py", *_SPEC)) or bool(_listed_file(path))
+
+
 def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
     """What the files and modules hold that ``refs`` were listed from, and no reference names: where
     it is → what, and why."""
