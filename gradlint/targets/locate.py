@@ -140,16 +140,18 @@ def is_spec(path: str) -> bool:
 def dotted_of_file(path: str) -> tuple[str, str]:
     """(root folder, dotted name) of the .py file at ``path``.
 
-    The root is the first folder above that has no ``__init__.py``; for a file outside packages
-    it is the file's own folder and the dotted name is its stem.
+    The root is the first folder above that has no ``__init__.py``, or a name such as ``my-ops``,
+    which no import statement can name; for a file outside packages it is the file's own folder and
+    the dotted name is its stem.
     """
     folder, base = os.path.split(os.path.abspath(path))
     stem = os.path.splitext(base)[0]
     parts = [] if stem == "__init__" else [stem]
     while os.path.isfile(os.path.join(folder, "__init__.py")):
-        folder, name = os.path.split(folder)
+        above, name = os.path.split(folder)
         if not name.isidentifier():
             break
+        folder = above
         parts.insert(0, name)
     return folder, ".".join(parts) or stem
 

@@ -81,6 +81,14 @@ def test_file_of_a_package_keeps_its_relative_imports(write):
     assert op.call.__module__ == "pkg.sub.op"
 
 
+@pytest.mark.parametrize("folder", ["my ops", "my-ops"])
+def test_file_of_a_folder_that_no_import_can_name(write, folder):
+    write(f"{folder}/__init__.py", "")
+    write(f"{folder}/beside_it.py", "VALUE = 5\n")
+    write(f"{folder}/named.py", "import beside_it\ndef f(x): return x + beside_it.VALUE\n")
+    assert loaded(f"{folder}/named.py:f").call(1) == 6
+
+
 def test_script_finds_its_neighbours(write):
     write("a/neighbour_of_a.py", "VALUE = 5\n")
     write("a/script_a.py", "import neighbour_of_a\ndef f(x): return x + neighbour_of_a.VALUE\n")
