@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -41,10 +42,12 @@ def scaled(evidence: Sequence[Evidence], name: str) -> Hypothesis | None:
             if item.move is not None:
                 claimed = real_dot(item.own, item.move)
                 numerator += claimed * item.slope
-                denominator += claimed**2
+                denominator += claimed * claimed
     if denominator == 0.0 or numerator == 0.0:
         return None
     factor = numerator / denominator
+    if factor == 0.0 or not math.isfinite(factor):
+        return None  # gradients so large that their squares overflow: memory never written, say
     if abs(factor + 1.0) <= EXPLAINED:
         return None  # this is the hypothesis `sign`
     fit = fit_of(evidence, [item.own * factor for item in evidence])

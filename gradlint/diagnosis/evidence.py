@@ -165,8 +165,8 @@ def meets(item: Evidence, candidate: torch.Tensor | None) -> Fit | None:
             return None
         count += int(good.sum())
         worst = max(worst, float(error.max()) / top) if top > 0.0 else worst
-        before += norm(at(item, item.own)[good] - measured) ** 2
-        after += norm(error) ** 2
+        before += _squared(norm(at(item, item.own)[good] - measured))
+        after += _squared(norm(error))
     if item.move is not None and math.isfinite(item.slope_bar):
         products = widened(candidate).conj() * item.move
         error_of = abs(real_dot(candidate, item.move) - item.slope)
@@ -175,9 +175,14 @@ def meets(item: Evidence, candidate: torch.Tensor | None) -> Fit | None:
             return None
         count += 1
         worst = max(worst, error_of / scale) if scale > 0.0 else worst
-        before += (real_dot(item.own, item.move) - item.slope) ** 2
-        after += error_of**2
+        before += _squared(real_dot(item.own, item.move) - item.slope)
+        after += _squared(error_of)
     return Fit(worst, count, before, after)
+
+
+def _squared(number: float) -> float:
+    """``number`` times itself: infinite where ``**`` would raise."""
+    return number * number
 
 
 def agrees(evidence: Sequence[Evidence]) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from gradlint.diagnosis._factors import meaning, recognised
+from gradlint.diagnosis._whole import scaled
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence, unravel, wrong_elements
 from gradlint.diagnosis.response import NOT_LINEAR
@@ -393,3 +396,15 @@ def test_a_pattern_must_hold_under_every_cotangent():
     assert "[1, 2]" in diagnose(one).text
     other = evidence_of(true, [zero_at(true[0], 1, 2), zero_at(true[1], 3, 0)])
     assert diagnose(other) is None
+
+
+def test_gradients_whose_squares_overflow_have_no_factor():
+    """As of memory that was never written; a moderate one has a factor."""
+    for size, factors in ((1e200, 0), (1e100, 1)):
+        found = []
+        for item in evidence_of(pair_of(4, 3), [size * g for g in pair_of(4, 3)]):
+            move = draw(4, 3, seed=7)
+            slope = float((item.own / size * move).sum())
+            blind = torch.full_like(item.measured, float("nan"))
+            found.append(replace(item, measured=blind, move=move, slope=slope, slope_bar=1e-9))
+        assert len([one for one in [scaled(found, "x")] if one is not None]) == factors
