@@ -52,8 +52,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range or an index falls below zero, or has no finite derivative by its own"
-        " operations; NaN at a single zero in a parameter of a"
+        " an empty range or an index falls below zero, or a size or values that gradlint chose at which"
+        " forward has no finite derivative by its own operations; NaN at a single zero in a parameter of a"
         " module that starts without one, or at extreme magnitudes of such a parameter; anything in"
         " PyTorch's own code",
     ),
