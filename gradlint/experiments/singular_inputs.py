@@ -21,7 +21,6 @@ from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
-
 #: ATen operators (without overloads and trailing underscores) that choose between numbers.
 _REPLACING = frozenset(
     ("where", "masked_fill", "nan_to_num", "index_put", "masked_scatter", "_index_put_impl")

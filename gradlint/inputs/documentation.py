@@ -352,7 +352,16 @@ def _written(source: str, own: str) -> str:
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
+    documents += [text for text in _bare_texts(tree) if inspect.cleandoc(text) not in documents]
     return "\n".join([*documents, *_of_arguments(tree, textwrap.dedent(source)), *comments])
+
+
+def _bare_texts(tree: ast.Module) -> Iterator[str]:
+    """Strings that stand by themselves in a function, as comments of several lines do."""
+    for node in ast.walk(tree):
+        alone = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(alone, ast.Constant) and isinstance(alone.value, str):
+            yield alone.value
 
 
 def _of_arguments(tree: ast.Module, source: str) -> list[str]:
