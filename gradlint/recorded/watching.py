@@ -438,7 +438,7 @@ class Recorder:
         the program itself, which no import leads to."""
 
         def __init_subclass__(cls: type, **kwargs: Any) -> None:
-            super(module.Module, cls).__init_subclass__(**kwargs)
+            super(module.Module, cls).__init_subclass__(**kwargs)  # type: ignore[misc]
             main = sys.modules["__main__"]
             file = os.path.realpath(getattr(main, "__file__", None) or "")
             if cls.__module__ == "__main__" and cls.__qualname__ in paths.get(file, ()):
