@@ -45,7 +45,7 @@ FailOn = Literal["error", "warning", "info", "inconclusive", "uncovered"]
 FAIL_INCONCLUSIVE: tuple[FailOn, ...] = ("inconclusive", "uncovered")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Location:
     """A span of source. Lines and columns count from 1; ``end_column`` is exclusive."""
 
@@ -60,7 +60,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Lines of source around a location, with what the underlined part stands for.
 
@@ -129,7 +129,7 @@ Explanation = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Grounds:
     """What the severity of a finding rests on; ``gradlint.checking.severity`` decides by it.
 
@@ -162,7 +162,7 @@ class Grounds:
     explained: Explanation | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Finding:
     """One defect observed.
 
@@ -200,7 +200,7 @@ class Finding:
     baselined: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class Argument:
     """One argument of a sample. Tensors have a shape; other values a ``value`` text."""
 
@@ -213,7 +213,7 @@ class Argument:
     value: str | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class SampleReport:
     """The arguments an op was run on.
 
@@ -226,7 +226,7 @@ class SampleReport:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Tried:
     """A further sample, on which only the gradient was looked at.
 
@@ -241,7 +241,7 @@ class Tried:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class InputPower:
     """How sharply one input was judged.
 
@@ -261,7 +261,7 @@ class InputPower:
     noise_factor: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Accepted:
     """A finding that was made, and that someone accepts.
 
@@ -278,7 +278,7 @@ class Accepted:
     location: Location | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Check:
     """One rule run on one sample.
 
@@ -313,7 +313,7 @@ class Check:
         return self.verdict == "skipped" and any(words in self.note for words in COULD_NOT_RUN)
 
 
-@dataclass
+@dataclass(slots=True)
 class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
@@ -329,7 +329,7 @@ class TorchVerdict:
     sample: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class Prediction:
     """What the rules of a family cost on one sample, predicted before they run.
 
@@ -353,7 +353,7 @@ class Prediction:
     memory_bytes: int
 
 
-@dataclass
+@dataclass(slots=True)
 class TensorFacts:
     """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
     grad_output, gradient (as returned by backward, before the engine) or saved."""
@@ -376,7 +376,7 @@ class TensorFacts:
 ConfirmationVerdict = Literal["confirmed", "refuted", "not confirmed"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Confirmation:
     """What the op does in a process in which nothing of gradlint is loaded.
 
@@ -393,7 +393,7 @@ class Confirmation:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class BaselineUse:
     """What came of the baseline of a run.
 
@@ -408,7 +408,7 @@ class BaselineUse:
     gone: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Unchecked:
     """An operator under ``--require-coverage`` that nothing checks.
 
@@ -421,7 +421,7 @@ class Unchecked:
     location: Location
 
 
-@dataclass
+@dataclass(slots=True)
 class TargetReport:
     """All that is known about one target.
 
@@ -471,7 +471,7 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunError:
     """Why a run could not do all that was asked of it.
 
