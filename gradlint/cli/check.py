@@ -14,6 +14,7 @@ from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
     BaselineFile,
+    Cache,
     ChangedSince,
     Color,
     Debug,
@@ -24,6 +25,7 @@ from gradlint.cli.options import (
     Inputs,
     Jobs,
     LastFailed,
+    NoCache,
     Order,
     Output,
     Seed,
@@ -119,6 +121,8 @@ def check(
     changed_since: ChangedSince = None,
     shard: Shard = None,
     last_failed: LastFailed = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
     max_failures: Annotated[
         int | None,
         option(
@@ -205,6 +209,7 @@ def check(
             "baseline": baseline,
             "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
+            "cache": "" if no_cache else cache,
             "debug": debug or None,
         },
         rules=rule_names(),

@@ -408,6 +408,25 @@ class BaselineUse:
 
 
 @dataclass
+class CacheUse:
+    """What came of the cache of verdicts of a run.
+
+    Args:
+        path: the folder or URL, without what it holds of passwords.
+        read: how many operators' verdicts were read from it.
+        kept: how many were added to it.
+        not_kept: operator → why its verdict was not kept, in words that complete "it …".
+        notes: what was amiss with it, as sentences; none of it changes a verdict.
+    """
+
+    path: str
+    read: int = 0
+    kept: int = 0
+    not_kept: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Unchecked:
     """An operator under ``--require-coverage`` that nothing checks.
 
@@ -431,6 +450,7 @@ class TargetReport:
     counted: that of what was named, then that within a module which had to be imported.
     ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
     ``reached`` are the first lines that ran of each function of the user's that backward ran.
+    ``cached`` says that all this was found out by an earlier run, and read from the cache.
     """
 
     target: str
@@ -454,6 +474,7 @@ class TargetReport:
     position: list[int] = field(default_factory=list)
     accepts: dict[str, str] = field(default_factory=dict)
     reached: list[Location] = field(default_factory=list)
+    cached: bool = False
 
     @property
     def uncovered(self) -> bool:
@@ -506,6 +527,7 @@ class Report(Shown):
         shard: which part of the operators this run is about, as in "1/4"; "" for all.
         baseline: what came of the baseline; None without one.
         unchecked: operators that had to be checked and were not: they fail the run.
+        cache: what came of the cache of verdicts; None without one.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -523,6 +545,7 @@ class Report(Shown):
     shard: str = ""
     baseline: BaselineUse | None = None
     unchecked: list[Unchecked] = field(default_factory=list)
+    cache: CacheUse | None = None
 
     @property
     def findings(self) -> list[Finding]:
@@ -620,6 +643,7 @@ class Report(Shown):
             "shard": self.shard,
             "baseline": jsonable(self.baseline),
             "unchecked": jsonable(self.unchecked),
+            "cache": jsonable(self.cache),
             "targets": map(_entry, self.targets),
         }
 

@@ -55,6 +55,7 @@ class Settings:
         baseline: the file of findings that are accepted; None for none.
         require_coverage: files and folders, all operators of which must be checked.
         max_failures: failing operators after which the run ends; None for any number.
+        cache: folder or URL where verdicts are kept from run to run; None to keep none.
     """
 
     inputs: str | None = None
@@ -80,3 +81,4 @@ class Settings:
     baseline: str | None = None
     require_coverage: tuple[str, ...] = ()
     max_failures: int | None = None
+    cache: str | None = None

@@ -31,6 +31,7 @@ from gradlint.running.events import (
     OpRaised,
     Pid,
     Replaced,
+    Touched,
     Unavailable,
     Unloadable,
     Usage,
@@ -104,7 +105,7 @@ class TargetTask:
         memory_mb: int | None = None,
         examine: Examine | None = None,
         listing: bool = False,
-        finished: Callable[[TargetReport], None] | None = None,
+        finished: Callable[[TargetTask], None] | None = None,
     ) -> None:
         self.ref = ref
         self.settings = settings
@@ -123,6 +124,8 @@ class TargetTask:
         complete = self._examine is None and not self._listing
         self._collector = Collector(self.report, self.settings, complete=complete)
         self._last: LastWord | None = None
+        self._touched: Touched | None = None
+        self._unsteady = ""
         self._crashes = 0
         self._left = 0
         self._started = time.monotonic()
@@ -147,6 +150,8 @@ class TargetTask:
         match event:
             case Hello() | Pid():
                 pass
+            case Touched() if self.settings.cache is not None and self._touched is None:
+                self._touched = event
             case Building(progress):
                 pass_on(progress)
             case Unavailable(reason):
@@ -171,6 +176,10 @@ class TargetTask:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash, and
         have a pass confirmed."""
         self._left += ending.left
+        if ending.killed is not None or not ending.finished or ending.lost:
+            self.unsteady("did not run to its end in one worker")
+        if ending.left:
+            self.unsteady("left processes running")
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
             return self._finish()
@@ -202,11 +211,31 @@ class TargetTask:
             self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
-            self._finished(self.report)
+            self._finished(self)
+
+    def seen(self) -> tuple[tuple[str, ...], str]:
+        """The files that its worker read, and why its verdict may depend on more than on them, or
+        on the moment; in words that complete "it …"."""
+        report, touched = self.report, self._touched
+        why = ""
+        if self._unsteady or touched is None:
+            why = self._unsteady or "did not run to its end in one worker"
+        elif not report.judged:
+            why = "could not be judged"
+        elif any(check.could_not_run or "--timeout" in check.note for check in report.checks):
+            why = "has checks that could not run"
+        elif touched.unseen:
+            why = touched.unseen[0]
+        return tuple(touched.files) if touched is not None else (), why
 
     def failed_to_confirm(self, account: Account) -> None:
         """gradlint itself failed."""
+        self.unsteady("could not be confirmed")
         self._trouble.add_internal(self.ref.target, account)
+
+    def unsteady(self, why: str) -> None:
+        """Another run may come to another verdict; ``why`` completes "it …"."""
+        self._unsteady = self._unsteady or why
 
     # -- inner workings -------------------------------------------------------------------------
 
@@ -356,9 +385,11 @@ class ConfirmTask:
                 report.verdict = "fail"
         elif ending.killed is None:
             report.confirmation = Confirmation("not confirmed", self._reason)
+            self._target.unsteady("could not be confirmed")
         elif ending.killed == "timeout":
             note = f"it took longer than {self.timeout:g} s"
             report.confirmation = Confirmation("not confirmed", note)
+            self._target.unsteady("could not be confirmed in time")
         self._target.confirmed()
         return []
 

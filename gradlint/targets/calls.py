@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,7 +23,7 @@ from gradlint.targets.signature import has_setup_context
 from gradlint.targets.source_file import SourceFile, bindings, dotted, literal, read_source
 
 #: Number and bytes of files that are searched in addition to the operator's own.
-_MOST_FILES = 60
+MOST_FILES = 60
 _MOST_BYTES = 400_000
 
 #: At most so many calls are reported.
@@ -110,24 +111,33 @@ def argument_names(node: FunctionNode) -> list[str]:
 def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[SourceFile]:
     """The other files of ``folder``, by default that of ``source``, which contain ``name``."""
     folder = folder or os.path.dirname(os.path.abspath(source.path))
+    for path, data in texts_beside(source.path, folder):
+        if name.encode() in data:
+            other = read_source(path)
+            if other is not None and other.tree is not None:
+                yield other
+
+
+def example_folders(path: str) -> list[str]:
+    """The folders whose files may call what the file at ``path`` defines: its own, and tests."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return [folder, os.path.join(folder, "tests"), os.path.join(os.path.dirname(folder), "tests")]
+
+
+def texts_beside(path: str, folder: str, most: int = MOST_FILES) -> Iterator[tuple[str, bytes]]:
+    """Paths and contents of the first Python files of ``folder``, but for ``path``."""
     if not os.path.isdir(folder):
         return
-    own = os.path.abspath(source.path)
+    own = os.path.abspath(path)
     seen = 0
     for entry in sorted(os.scandir(folder), key=lambda item: item.name):
         if not entry.name.endswith(".py") or entry.path == own or not entry.is_file():
             continue
-        if seen >= _MOST_FILES or entry.stat().st_size > _MOST_BYTES:
+        if seen >= most or entry.stat().st_size > _MOST_BYTES:
             continue
         seen += 1
-        try:
-            if name.encode() not in read_regular(entry.path, _MOST_BYTES):
-                continue
-        except OSError:
-            continue
-        other = read_source(entry.path)
-        if other is not None and other.tree is not None:
-            yield other
+        with suppress(OSError):
+            yield entry.path, read_regular(entry.path, _MOST_BYTES)
 
 
 Scopes = tuple[ast.AST, ...]
