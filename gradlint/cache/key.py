@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from gradlint.base.digests import digest, digest_of, gradlint_digest
 from gradlint.cache import here
 from gradlint.cache.parts import NATIVE, Parts, anywhere, below, files_of
 from gradlint.model.op import OpRef
@@ -31,7 +32,7 @@ FORMAT = 1
 #: Settings that say nothing of what is found out about one operator.
 NO_MATTER = frozenset(
     (
-        *("baseline", "cache", "debug", "fail_on", "jobs", "max_failures"),
+        *("baseline", "cache", "cluster", "debug", "fail_on", "jobs", "max_failures"),
         *("paths", "require_coverage", "require_device"),
     )
 )
@@ -116,17 +117,17 @@ class Keys:
         parts = {
             "format": str(FORMAT),
             "examples": self._examples(ref),
-            "operator": here.digest(json.dumps(jsonable(ref), sort_keys=True)),
-            "settings": here.digest(json.dumps(self._told(), sort_keys=True)),
+            "operator": digest(json.dumps(jsonable(ref), sort_keys=True)),
+            "settings": digest(json.dumps(self._told(), sort_keys=True)),
             **made.parts,
             "python": here.python_digest(),
-            "gradlint": here.gradlint_digest(),
+            "gradlint": gradlint_digest(),
             "installed": here.installed_digest(),
-            "processor": here.digest(here.processor()),
+            "processor": digest(here.processor()),
         }
         if any(device != "cpu" for device in self._settings.devices):
-            parts["graphics"] = here.digest(here.graphics())
-        text = here.digest(*(f"{name} {value}" for name, value in sorted(parts.items())))
+            parts["graphics"] = digest(here.graphics())
+        text = digest(*(f"{name} {value}" for name, value in sorted(parts.items())))
         return Key(text, "", parts, made.files)
 
     def shown(self, file: str) -> str:
@@ -138,7 +139,7 @@ class Keys:
     def changed(self, key: Key) -> bool:
         """Whether one of the files of ``key`` changed since it was made."""
         try:
-            return any(here.digest_of(file) != self._digests[file] for file in key.files)
+            return any(digest_of(file) != self._digests[file] for file in key.files)
         except OSError:
             return True
 
@@ -167,20 +168,18 @@ class Keys:
         try:
             for file in files:
                 if file not in self._digests:
-                    self._digests[file] = here.digest_of(file)
+                    self._digests[file] = digest_of(file)
         except OSError as error:
             return _Made(why=f"has a file that can't be read ({error.strerror or error})")
         texts = [_said(file, self._digests[file]) for file in files if file.endswith(".py")]
         constants = {text for found in texts for text in found.constants}
         variables = here.variables(constants, every=any(found.every for found in texts))
         parts = {
-            "sources": here.digest(
-                *(f"{self.shown(file)} {self._digests[file]}" for file in files)
-            ),
-            "variables": here.digest(json.dumps(variables, sort_keys=True)),
+            "sources": digest(*(f"{self.shown(file)} {self._digests[file]}" for file in files)),
+            "variables": digest(json.dumps(variables, sort_keys=True)),
         }
         if any(file.endswith(NATIVE) for file in files):
-            parts["compilers"] = here.digest(here.compilers())
+            parts["compilers"] = digest(here.compilers())
         return _Made(tuple(files), "", parts)
 
     def _examples(self, ref: OpRef) -> str:
@@ -196,11 +195,11 @@ class Keys:
                 # One more, as the operator's own is among them here.
                 self._beside[folder] = dict(texts_beside("", folder, MOST_BESIDE + 1))
             found += [
-                f"{self.shown(path)} {here.digest(data)}"
+                f"{self.shown(path)} {digest(data)}"
                 for path, data in self._beside[folder].items()
                 if name in data
             ]
-        return here.digest(*found)
+        return digest(*found)
 
     def _told(self) -> dict[str, object]:
         """The settings that matter."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gradlint.base.digests import digest_of
 from gradlint.base.text import error_line, without_password
-from gradlint.cache import here
 from gradlint.cache.key import Key, Keys
 from gradlint.cache.store import Damaged, Store, opened, sealed, unsealed
 from gradlint.model.op import OpRef
@@ -142,7 +142,7 @@ class Verdicts:
                 continue
             name = self._keys.shown(file)
             try:
-                read[name] = here.digest_of(file)
+                read[name] = digest_of(file)
                 late = bool(read[name]) and os.stat(file).st_mtime > self._started - _GRAIN_S
             except OSError as error:
                 return f"reads {name} ({error.strerror or error})", read
@@ -153,7 +153,7 @@ class Verdicts:
     def _unchanged(self, read: dict[str, str]) -> bool:
         for name, known in read.items():
             try:
-                if here.digest_of(os.path.join(self._keys.folder, name)) != known:
+                if digest_of(os.path.join(self._keys.folder, name)) != known:
                     return False
             except OSError:
                 return False

@@ -16,6 +16,7 @@ from gradlint.cli.options import (
     BaselineFile,
     Cache,
     ChangedSince,
+    Cluster,
     Color,
     Debug,
     Device,
@@ -123,6 +124,7 @@ def check(
     last_failed: LastFailed = False,
     cache: Cache = None,
     no_cache: NoCache = False,
+    cluster: Cluster = None,
     max_failures: Annotated[
         int | None,
         option(
@@ -210,6 +212,7 @@ def check(
             "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
             "cache": "" if no_cache else cache,
+            "cluster": cluster,
             "debug": debug or None,
         },
         rules=rule_names(),

@@ -24,7 +24,7 @@ _WORKING_IN_GROUP = (
 
 #: A line of a pyproject.toml that may name a cache of verdicts. If it is about something else, the
 #: server starts a little later, and that is all.
-_CACHE_SET = re.compile(rb"^\s*[\"']?cache[\"']?\s*=", re.MULTILINE)
+_CACHE_SET = re.compile(rb"^\s*[\"']?(cache|cluster)[\"']?\s*=", re.MULTILINE)
 
 #: Bytes of a pyproject.toml that are looked at.
 _MOST_BYTES = 2**20
@@ -81,11 +81,12 @@ def _works(words: Sequence[str]) -> bool:
 
 
 def _may_remember(words: Sequence[str]) -> bool:
-    """Whether verdicts may be read from a cache, so that no worker may be needed."""
-    if words[0] != "check" or "--no-cache" in words:
+    """Whether no worker may be needed here: verdicts may be read from a cache, or operators be
+    checked on a cluster."""
+    if words[0] != "check":
         return False
-    named = any(word == "--cache" or word.startswith("--cache=") for word in words)
-    if named or os.environ.get("GRADLINT_CACHE"):
+    named = any(word.partition("=")[0] in ("--cache", "--cluster") for word in words)
+    if named or os.environ.get("GRADLINT_CACHE") or os.environ.get("GRADLINT_CLUSTER"):
         return True
     folder = os.getcwd()
     while True:

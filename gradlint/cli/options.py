@@ -133,6 +133,15 @@ Cache = Annotated[
 NoCache = Annotated[
     bool, option("--no-cache", help="Keep and read no verdicts, whatever the settings say.")
 ]
+Cluster = Annotated[
+    str | None,
+    option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Check on the workers of a Dask cluster: the address of its scheduler, such as "
+        "tcp://host:8786, or local:N for N processes here.",
+    ),
+]
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]

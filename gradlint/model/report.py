@@ -509,6 +509,23 @@ class RunError:
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
 
 
+@dataclass(frozen=True)
+class Brief:
+    """What a program asks of a report first.
+
+    Args:
+        ok: whether something was checked and nothing failed.
+        code, cause: of the worst finding; None where there is none, or its cause is not known.
+        resolution: the smallest relative error of a gradient that every check that passed would
+            have seen; None where no gradient was measured.
+    """
+
+    ok: bool
+    code: str | None = None
+    cause: str | None = None
+    resolution: float | None = None
+
+
 @dataclass(repr=False)
 class Report(Shown):
     """The result of one run.
@@ -551,6 +568,23 @@ class Report(Shown):
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
         return [finding for target in self.targets for finding in target.findings]
+
+    @property
+    def brief(self) -> Brief:
+        """The outcome in four values."""
+        worst = min(self.findings, key=_rank, default=None)
+        powers = [
+            check.resolution
+            for target in self.targets
+            for check in target.checks
+            if check.verdict == "pass" and check.resolution is not None
+        ]
+        return Brief(
+            self.ok,
+            worst.code if worst is not None else None,
+            worst.cause if worst is not None else None,
+            max(powers, default=None),
+        )
 
     @property
     def ok(self) -> bool:
@@ -666,6 +700,11 @@ def _entry(target: TargetReport) -> dict[str, Any]:
             }
         )
     return entry
+
+
+def _rank(finding: Finding) -> tuple[bool, int, bool]:
+    """What a program should look at first has the least: what fails and follows from nothing."""
+    return finding.baselined, SEVERITIES.index(finding.severity), finding.follows is not None
 
 
 def _times(code: str, count: int) -> str:

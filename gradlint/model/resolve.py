@@ -258,6 +258,10 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "baseline": (Annotated[str, Field(pattern=r"\S")], "a text"),
     "require_coverage": (Paths, "a list of texts"),
     "max_failures": _COUNT,
+    "cluster": (
+        Annotated[str, Field(pattern=r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$")],
+        "an address such as tcp://host:8786, or local:N",
+    ),
     "cache": (Annotated[str, AfterValidator(lambda text: text.strip() or None)], "a text"),
 }
 
@@ -285,6 +289,7 @@ DESCRIPTIONS = {
     "baseline": "File of findings that do not fail a run.",
     "require_coverage": "Files and folders, every operator of which must be checked.",
     "max_failures": "Failing operators after which a run ends.",
+    "cluster": "Address of a Dask scheduler, or local:N for N processes here.",
     "cache": "Folder or URL where verdicts are kept; empty to keep none.",
 }
 
@@ -323,6 +328,15 @@ def json_schema() -> dict[str, Any]:
 _LISTED = {"type": "array", "items": {"type": "string"}}
 
 
+#: What texts of these settings must match; an empty ``cache`` stands for none.
+_PATTERNS = {
+    "inputs": r"\S",
+    "baseline": r"\S",
+    "cache": "",
+    "cluster": r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$",
+}
+
+
 def _plain_schema(name: str) -> dict[str, Any]:
     """What the value of one setting may be in a TOML file."""
     if name == "per_target_ignores":
@@ -332,10 +346,8 @@ def _plain_schema(name: str) -> dict[str, Any]:
     if name in ("devices", "dtypes"):
         words = list(DEVICES if name == "devices" else DTYPES)
         return _texts({"type": "array", "items": {"enum": words}, "minItems": 1})
-    if name in ("inputs", "baseline"):
-        return {"type": "string", "pattern": r"\S"}
-    if name == "cache":
-        return {"type": "string"}
+    if name in _PATTERNS:
+        return {"type": "string", "pattern": _PATTERNS[name]}
     made = _adapter(name).json_schema()
     made.pop("title", None)
     return made

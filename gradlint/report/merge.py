@@ -12,7 +12,7 @@ from gradlint.model.report import BaselineUse, CacheUse, FailOn, Report, TargetR
 
 #: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
 #: run it is, and what is told of it.
-_OWN_TO_A_SHARD = frozenset(("cache", "debug", "fail_on", "jobs", "memory_mb", "shard"))
+_OWN_TO_A_SHARD = frozenset(("cache", "cluster", "debug", "fail_on", "jobs", "memory_mb", "shard"))
 
 #: Shards of a run (heuristic: what is larger is no number of machines).
 _MOST_SHARDS = 100_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from gradlint.running.events import (
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
+from gradlint.running.items import Result
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
 from gradlint.running.news import Running
 
@@ -45,6 +47,9 @@ _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
 
 #: Stands for a rule's code while a pass is confirmed.
 CONFIRMATION = "confirmation"
+
+#: Said of a target that was ended by the time limit of its item.
+OVER_ITS_TIME = "ended: it took longer than its item may"
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -69,9 +74,15 @@ class Enough(Exception):
 
 
 class Task(Protocol):
-    """Work for one worker after another."""
+    """Work for one worker after another.
+
+    Args:
+        timeout: seconds between two events of a worker.
+        until: when all of it must be done, on the monotonic clock.
+    """
 
     timeout: float
+    until: float
 
     def job(self) -> Job:
         """What the next worker is to do."""
@@ -110,6 +121,7 @@ class TargetTask:
         self.ref = ref
         self.settings = settings
         self.timeout = settings.timeout
+        self.until = float("inf")
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
@@ -126,6 +138,7 @@ class TargetTask:
         self._last: LastWord | None = None
         self._touched: Touched | None = None
         self._unsteady = ""
+        self._over = False
         self._crashes = 0
         self._left = 0
         self._started = time.monotonic()
@@ -183,6 +196,10 @@ class TargetTask:
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
             return self._finish()
+        if ending.killed == "limit":
+            self._over = True
+            self._collector.give_up_current()
+            return self._finish(interrupted=not ending.finished)
         if ending.killed == "interrupt" or (ending.finished and self._last is None):
             return self._finish(interrupted=not ending.finished)
         again = self._blame(ending)
@@ -232,6 +249,31 @@ class TargetTask:
         """gradlint itself failed."""
         self.unsteady("could not be confirmed")
         self._trouble.add_internal(self.ref.target, account)
+
+    def adopt(self, result: Result) -> None:
+        """All of it was done elsewhere: take what came of it.
+
+        Raises:
+            Enough: nothing more is to be checked.
+        """
+        made = result.report
+        if made is not None and made.target == self.ref.target:
+            made.position = self.report.position
+            self.report = made
+        else:
+            self.report.verdict = "error"
+        self._trouble.internal += result.internal
+        for mistake in result.usage:
+            told = Usage(mistake.error, mistake.message, mistake.place, mistake.hint)
+            self._trouble.usage.append(usage_error(told))
+            if made is None:
+                self.report.notes.append(mistake.message)
+        self._touched = Touched(result.files, [])
+        # A verdict is kept for the machine that it was found out on.
+        elsewhere = result.host != socket.gethostname()
+        self._unsteady = result.why or ("was checked on another machine" if elsewhere else "")
+        if self._finished is not None:
+            self._finished(self)
 
     def unsteady(self, why: str) -> None:
         """Another run may come to another verdict; ``why`` completes "it …"."""
@@ -312,7 +354,7 @@ class TargetTask:
         if before == "error":
             self.report.verdict = "error"
         if interrupted:
-            self.report.notes.append("interrupted")
+            self.report.notes.append(OVER_ITS_TIME if self._over else "interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
         call, self._collector.confirmable = self._collector.confirmable, None
@@ -339,6 +381,7 @@ class ConfirmTask:
 
     def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
         self.timeout = target.timeout
+        self.until = target.until
         self._target = target
         # A worker that is confined can't write there.
         folder = None if target.settings.untrusted else scratch_folder()
@@ -386,6 +429,9 @@ class ConfirmTask:
         elif ending.killed is None:
             report.confirmation = Confirmation("not confirmed", self._reason)
             self._target.unsteady("could not be confirmed")
+        elif ending.killed == "limit":
+            report.confirmation = Confirmation("not confirmed", OVER_ITS_TIME)
+            self._target.unsteady("could not be confirmed in time")
         elif ending.killed == "timeout":
             note = f"it took longer than {self.timeout:g} s"
             report.confirmation = Confirmation("not confirmed", note)

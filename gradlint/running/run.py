@@ -28,6 +28,7 @@ from gradlint.running._schedule import schedule
 from gradlint.running._task import Enough, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
+from gradlint.running.dispatch import on_cluster
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.running.news import Progress, Running, Tick
@@ -133,6 +134,7 @@ class ExpandTask:
 
     def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
         self.timeout = settings.timeout
+        self.until = float("inf")
         self.tasks: list[TargetTask | KnownTarget] = []
         self.report: TargetReport | None = None
         self._ref = ref
@@ -166,6 +168,8 @@ class ExpandTask:
             if not call.result:
                 self._plan.empty[self._ref.target] = NO_OPERATOR
             self._plan.tell_known(self.tasks)
+            if self._plan.settings.cluster is not None:
+                return []  # done there, with all others
             return [task for task in self.tasks if isinstance(task, TargetTask)]
         self.report = report = TargetReport(self._ref.target, verdict="error")
         report.position = self._plan.position(self._ref)
@@ -217,6 +221,11 @@ class _Plan:
     def total(self) -> int:
         """How many targets are known so far."""
         return sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether no worker may be needed here."""
+        return self.recall is not None or self.settings.cluster is not None
 
     def position(self, ref: OpRef) -> list[int]:
         """The place of ``ref`` among all operators, those that are left out counted."""
@@ -411,22 +420,24 @@ def execute(
 def _told(settings: Settings) -> dict[str, Any]:
     """``settings`` as a report holds them."""
     told: dict[str, Any] = jsonable(settings)
-    return {**told, "cache": without_password(settings.cache) if settings.cache else None}
+    places = {"cache": settings.cache, "cluster": settings.cluster}
+    return {**told, **{name: url and without_password(url) for name, url in places.items()}}
 
 
 def _carry_out(plan: _Plan, targets: Sequence[str], settings: Settings, report: Report) -> None:
     """Find what ``targets`` name, and check it."""
-    if plan.recall is None:
+    if not plan.remembers:
         _start_server(plan, settings)
-    if settings.untrusted:
+    if settings.untrusted and settings.cluster is None:
         report.environment["confinement"] = confined(settings).means
-    plan.settings = on_present_devices(settings, report)
+    if settings.cluster is None:  # else the devices are those of its workers
+        plan.settings = on_present_devices(settings, report)
     with interruptible():
         refs = plan.chosen(_resolved(targets, plan))
     plan.empty.update(
         {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
     )
-    if plan.recall is None:
+    if not plan.remembers:
         _start_server(plan, settings, refs)
     workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
     plan.memory_mb = _memory.allowance(
@@ -437,10 +448,23 @@ def _carry_out(plan: _Plan, targets: Sequence[str], settings: Settings, report: 
         if not plan.settings.devices:
             plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
             return
-        if plan.recall is not None and plan.to_run():
-            _start_server(plan, settings, refs)
-        plan.tell_known(plan.tasks)
-        schedule(plan.to_run(), settings.jobs, plan.tick)
+        _run(plan, settings, refs)
+
+
+def _run(plan: _Plan, settings: Settings, refs: Sequence[OpRef]) -> None:
+    """Run what is not known, here or on a cluster."""
+    here = plan.to_run()
+    if settings.cluster is not None:
+        here = [task for task in here if isinstance(task, ExpandTask)]
+    if plan.remembers and here:
+        _start_server(plan, settings, refs)
+    plan.tell_known(plan.tasks)
+    schedule(here, settings.jobs, plan.tick)
+    if settings.cluster is not None:
+        inner = [task for expanded in plan.tasks for task in getattr(expanded, "tasks", [expanded])]
+        tasks = [task for task in inner if isinstance(task, TargetTask)]
+        if tasks:
+            on_cluster(tasks, plan.settings, plan.tick)
 
 
 def _start_server(plan: _Plan, settings: Settings, refs: Sequence[OpRef] = ()) -> None:

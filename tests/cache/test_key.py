@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gradlint.base.digests import gradlint_digest
 from gradlint.cache import here
 from gradlint.cache.key import NO_MATTER, Key, Keys
 from gradlint.model.op import OpRef
@@ -199,6 +200,7 @@ OTHERWISE: dict[str, Any] = {
     "baseline": "x",
     "require_coverage": ("x",),
     "max_failures": 3,
+    "cluster": "local:2",
     "cache": "x",
 }
 
@@ -277,7 +279,6 @@ def test_variables_read_by_another_name(
     ("part", "function"),
     [
         ("python", "python_digest"),
-        ("gradlint", "gradlint_digest"),
         ("installed", "installed_digest"),
         ("processor", "processor"),
         ("compilers", "compilers"),
@@ -289,6 +290,14 @@ def test_what_is_here(
     before = made()
     monkeypatch.setattr(here, function, lambda: "another")
     assert changed(before, made()) == {part}
+
+
+def test_gradlint_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files, and not only its version: it may be installed from a checkout."""
+    before = made()
+    monkeypatch.setattr("gradlint.cache.key.gradlint_digest", lambda: "another")
+    assert changed(before, made()) == {"gradlint"}
+    assert len(gradlint_digest()) == 64
 
 
 def test_the_device(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
