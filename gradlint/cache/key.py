@@ -21,8 +21,8 @@ from gradlint.cache.parts import NATIVE, Parts, anywhere, below, files_of
 from gradlint.model.op import OpRef
 from gradlint.model.report import jsonable
 from gradlint.model.settings import Settings
-from gradlint.targets.calls import MOST_FILES as MOST_BESIDE
-from gradlint.targets.calls import example_folders, texts_beside
+from gradlint.targets.beside import MOST_FILES as MOST_BESIDE
+from gradlint.targets.beside import example_folders, texts_beside
 from gradlint.targets.locate import skipped_folder
 from gradlint.targets.source_file import read_source
 

@@ -62,7 +62,7 @@ def _run(words: list[str]) -> int:
     _server.adopt()
     try:
         # torch loads while the command line is imported and read
-        if not _may_remember(words):
+        if not (_may_remember(words) or _records(words)):
             many = any(_holds_many(word) for word in words[1:])
             _server.start(_load(words), private="--untrusted" in words, many=many)
         from gradlint.cli.app import main as run
@@ -97,6 +97,11 @@ def _may_remember(words: Sequence[str]) -> bool:
         if above == folder:
             return False
         folder = above
+
+
+def _records(words: Sequence[str]) -> bool:
+    """Whether a program of the user's runs first, from which the server would take time."""
+    return any(word.partition("=")[0] == "--from" for word in words)
 
 
 def _load(words: Sequence[str]) -> Load:

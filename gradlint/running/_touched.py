@@ -65,7 +65,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PASSED = (__file__, os.path.join(_HERE, "base", "files.py"))
 
 #: Looks at files for a name that they may mention.
-_GLANCES = os.path.join(_HERE, "targets", "calls.py")
+_GLANCES = os.path.join(_HERE, "targets", "beside.py")
 
 _seen: _Seen | None = None
 

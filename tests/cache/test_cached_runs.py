@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from gradlint.running import _process
 from gradlint.running import server as _server
 
 Command = Callable[..., Any]
+ROOT = str(Path(__file__).parents[2])
 
 RIGHT = """
 import torch
@@ -105,6 +108,25 @@ def test_one_of_two_changes(folder: Path, check: Check) -> None:
     report = check("ops.py", "other.py")
     assert [target["cached"] for target in report["targets"]] == [True, False]
     assert [target["target"] for target in report["targets"]] == ["ops.py:Op", "other.py:Other"]
+
+
+def test_what_is_read_from_the_cache_needs_no_torch(folder: Path) -> None:
+    program = (
+        "import sys; from gradlint.cli.entry import main; "
+        "main(['check', 'ops.py', '--select', 'GL401', '--cache', 'kept']); "
+        "print([name for name in ('torch', 'numpy') if name in sys.modules])"
+    )
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": ROOT},
+            check=False,
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+    assert "the verdict was read from the cache" in " ".join(done.stdout.split())
 
 
 #: Faults that show only by what the operator reads: text before :data:`RIGHT`, and the file.
