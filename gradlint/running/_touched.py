@@ -34,13 +34,15 @@ _DOORS = {
     "os.exec": "runs a program",
     "os.posix_spawn": "runs a program",
     "os.spawn": "runs a program",
+    "os.fork": "starts a process",
+    "os.forkpty": "starts a process",
     "subprocess.Popen": "runs a program",
     "os.listdir": _LISTS,
     "os.scandir": _LISTS,
 }
 
 #: Doors that torch and its compilers use for themselves, where nothing of the operator's comes in.
-_OF_COMPILERS = ("runs a program", _LISTS)
+_OF_COMPILERS = ("runs a program", "starts a process", _LISTS)
 
 #: Python's search for modules and packages, and what stands for it.
 _IMPORTLIB = os.path.join(sysconfig.get_path("stdlib"), "importlib")

@@ -179,11 +179,15 @@ def test_what_only_the_worker_sees(
         ("import subprocess\nsubprocess.run(['true'])\n", "runs a program"),
         ("import os\nos.listdir('.')\n", "lists a folder"),
         (
+            "import os\npid = os.fork()\nif pid == 0:\n    os._exit(0)\nos.waitpid(pid, 0)\n",
+            "starts a process",
+        ),
+        (
             "open('log.txt', 'a').write('x')\n",
             "reads a file that it writes",
         ),
     ],
-    ids=["network", "program", "listing", "log"],
+    ids=["network", "program", "listing", "fork", "log"],
 )
 def test_where_more_may_come_in_nothing_is_kept(
     folder: Path, check: Check, text: str, why: str
