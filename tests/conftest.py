@@ -109,6 +109,7 @@ def ending_the_server() -> Iterator[Callable[[], None]]:
         *,
         private: bool = False,
         many: bool = False,
+        single: bool = False,
     ) -> None:
         start("tracing", sources, private=private, many=many)
 

@@ -9,6 +9,7 @@ from typing import Any
 from gradlint.base.errors import NotHere
 from gradlint.base.text import error_line
 from gradlint.checking.examine import examine as examine_rules
+from gradlint.checking.examine import examine_only
 from gradlint.checking.listing import list_only
 from gradlint.checking.sweep_measurement import sweep_op
 from gradlint.inputs.lazy import with_shapes
@@ -47,6 +48,12 @@ def run(work: Work[Any], send: Emit) -> None:
     """Do ``work``, sending events as they come; all that the user can mend is sent too."""
     with _failures_sent(send):
         match work:
+            case CheckWork(ref, settings) if work.only:
+                op, samples = _loaded(send, ref, settings)
+                examine_only(work.only, op, samples, settings, send)
+            case CheckWork(ref, settings) if work.elsewhere:
+                op, samples = _loaded(send, ref, settings)
+                examine_rules(op, samples, settings, send, work.done, elsewhere=work.elsewhere)
             case CheckWork(ref, settings, done, examine, listing):
                 op, samples = _loaded(send, ref, settings)
                 do = list_only if listing else examine or examine_rules
