@@ -64,7 +64,6 @@ PACKAGES = (
     "numerics",
     "ops",
     "rules",
-    "spec",
     "targets",
     "trace",
 )
@@ -87,17 +86,24 @@ def _names() -> Iterator[str]:
     yield from MODULES
     yield ZYGOTE
     for package in PACKAGES:
-        name = f"gradlint.{package}"
-        yield name
-        path = getattr(sys.modules.get(name), "__path__", ())
-        for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
-            yield module.name
+        yield from _modules_of(package)
     yield "gradlint.running.jobs"
     yield "gradlint.running._worker"
     # Last, since it may be known only by then that there is a single operator.
     if not _told(SINGLE):
+        yield from _modules_of("spec")
         yield from FOR_SEVERAL
         yield from _compiler.COMPILER if load == "tracing" else ()
+
+
+def _modules_of(package: str) -> Iterator[str]:
+    """``gradlint.<package>`` and all modules in it, but those that read settings."""
+    name = f"gradlint.{package}"
+    yield name
+    path = getattr(sys.modules.get(name), "__path__", ())
+    for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
+        if module.name != "gradlint.model.resolve":  # the parent did, and it imports pydantic
+            yield module.name
 
 
 def _serve() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from gradlint.base.errors import NotHere
@@ -34,7 +35,6 @@ from gradlint.running.job import (
     Work,
 )
 from gradlint.running.tool_jobs import make_importable, mistakes_sent
-from gradlint.spec.open import open_spec
 from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import expand
 from gradlint.targets.load import load as load_target
@@ -42,6 +42,10 @@ from gradlint.targets.load_error import LoadError
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.originals import of_torch
 from gradlint.trace.random import start_from
+
+#: Reads specs, and is imported by the workers that are given one: a single operator need not wait
+#: for pydantic.
+_SPECS = "gradlint.spec.open"
 
 
 def run(work: Work[Any], send: Emit) -> None:
@@ -83,10 +87,12 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     samples: list[Sample] = []
     # What is drawn on import (parameters of a module made there) is the same again under --seed.
     start_from(mixed(settings.seed, ON_IMPORT))
+    # Before modules of the user's can be in the way of those that it imports.
+    specs: Any = import_module(_SPECS) if ref.source == "spec" else None
     with phase("import"):
         make_importable()
         if ref.source == "spec":
-            op, samples = open_spec(ref, settings)
+            op, samples = specs.open_spec(ref, settings)
             _runs_on(op, settings)
         else:
             op = load_target(ref, settings)
