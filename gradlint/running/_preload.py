@@ -72,6 +72,7 @@ PACKAGES = (
 READING = (
     "targets.bytecode",
     "targets.nodes",
+    "targets.calls",
     "targets.example_calls",
     "trace.coverage",
     "experiments.transforms.compiled",
