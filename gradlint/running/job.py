@@ -35,13 +35,17 @@ class CheckWork(Work[TargetReport]):
         done: pairs of code and sample label.
         examine: what runs the rules, for tests of the runner; None for gradlint's own.
         listing: whether to say only what would run, and on which samples.
+        elsewhere: codes of rules that another worker runs.
+        only: codes of the rules to run, if this is that other worker: those that compile.
     """
 
     ref: OpRef
     settings: Settings
-    done: frozenset[tuple[str, str]]
+    done: frozenset[tuple[str, str]] = frozenset()
     examine: Examine | None = None
     listing: bool = False
+    elsewhere: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
