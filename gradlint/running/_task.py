@@ -291,6 +291,7 @@ class TargetTask:
             call is not None
             and self.report.kind != "formula"
             and self.report.verdict == "pass"
+            and self.ref.overlay is None  # the process that confirms reads the file as it is
             and _confirms(self.settings)
         ):
             reason = call.reason or _why_not_measured(self.report, call.sample)
