@@ -19,7 +19,7 @@ _TANGENT = re.compile(r"the tangent is (\S+?) times the derivative")
 
 #: How the diagnosis writes constants → how Python does.
 _CONSTANTS = (
-    (re.compile(r"\b2 pi\b"), "(2 * math.pi)"),
+    (re.compile(r"\b2 pi\b"), "2 * math.pi"),
     (re.compile(r"\bln (\d+)\b"), r"math.log(\1)"),
     (re.compile(r"(?<![\w.])pi\b"), "math.pi"),
     (re.compile(r"(?<![\w.])e\b"), "math.e"),
@@ -158,11 +158,13 @@ def _multiplied(scene: Scene, node: libcst.BaseExpression, factor: str) -> str:
 
 def _times(left: str, factor: str) -> str:
     """``left``, which binds as a product does, times ``factor``."""
-    inverse = re.fullmatch(r"1/([\w.\[\]]+|[\w.]+\([^()]*\)|\([^()]*\))", factor)
-    if inverse:
-        return f"{left} / {inverse[1]}"
-    whole = re.fullmatch(r"-?[\w.\[\]]+|[\w.]+\([^()]*\)|\([^()]*\)", factor)
-    return f"{left} * {factor}" if whole else f"{left} * ({factor})"
+    tight = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
+    tree = ast.parse(factor, mode="eval").body
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div) and factor.startswith("1/"):
+        divisor = factor.removeprefix("1/")
+        if isinstance(tree.right, tight) or divisor.startswith("("):
+            return f"{left} / {divisor}"
+    return f"{left} * {factor}" if isinstance(tree, tight) else f"{left} * ({factor})"
 
 
 def _in_the_formula(scene: Scene, node: libcst.BaseExpression, wanted: str) -> Iterator[Candidate]:

@@ -5,7 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradlint.repair import factors, reductions, returned_tuple
+from gradlint.repair import (
+    autograd,
+    conditions,
+    dtypes,
+    factors,
+    flags,
+    incoming,
+    kept,
+    layout,
+    marks,
+    reductions,
+    returned_tuple,
+    sizes,
+    stable,
+    transposes,
+    writes,
+)
 from gradlint.repair.candidate import Candidate, Fit, changed, narrowed
 from gradlint.repair.scene import Fault, Known, NoPlace, Scene
 from gradlint.repair.tree import Tree, Unreadable
@@ -15,8 +31,20 @@ Family = Callable[[Scene], Iterator[Candidate]]
 #: Every family, in the order in which equally good candidates are tried.
 FAMILIES: tuple[Family, ...] = (
     *returned_tuple.FAMILY,
+    *flags.FAMILY,
     *factors.FAMILY,
+    *transposes.FAMILY,
     *reductions.FAMILY,
+    *incoming.FAMILY,
+    *dtypes.FAMILY,
+    *layout.FAMILY,
+    *writes.FAMILY,
+    *kept.FAMILY,
+    *sizes.FAMILY,
+    *conditions.FAMILY,
+    *stable.FAMILY,
+    *marks.FAMILY,
+    *autograd.FAMILY,
 )
 
 #: Candidates for one finding (heuristic: of the planted bugs, none needed more than 30).
@@ -32,13 +60,15 @@ def candidates(text: str, fault: Fault) -> list[Candidate]:
     """
     scene = Scene(Tree(text), fault)
     found: dict[str, Candidate] = {}
+    heirs = " and ".join(f"`{name}`" for name in scene.heirs)
+    shared = f"{heirs}, derived from `{scene.owner.name.value}`, may change too" if heirs else ""
     for family in FAMILIES:
         for one in family(scene):
             edits = tuple(narrowed(text, edit) for edit in one.edits)
             new = changed(text, edits)
             if new is None or new == text:
                 continue
-            one = Candidate(one.title, edits, one.fit, one.note)
+            one = Candidate(one.title, edits, one.fit, one.note or shared)
             known = found.get(new)
             if known is None or (one.fit, one.size) < (known.fit, known.size):
                 found[new] = one

@@ -143,4 +143,46 @@ def order(scene: Scene) -> Iterator[Candidate]:
             )
 
 
-FAMILY = (arity, nothing_for_numbers, tensors, order)
+def of_a_term(scene: Scene) -> Iterator[Candidate]:
+    """The incoming gradient, summed, for an argument that forward adds or subtracts (GL103)."""
+    fault, tree = scene.fault, scene.tree
+    node = scene.node
+    if fault.code != "GL103" or node is None or len(scene.incoming) != 1:
+        return
+    signs = _added(scene, fault.input)
+    shapes = [one.shape for one in fault.known if one.shape is not None]
+    own = next((one.shape for one in fault.known if one.name == fault.input), None)
+    if not signs or own is None:
+        return
+    longest = max(len(shape) for shape in shapes)
+    for sign in dict.fromkeys(signs):
+        for extra in range(longest - len(own) + 1):
+            axes = "" if not extra else f".sum({0 if extra == 1 else tuple(range(extra))})"
+            yield Candidate(
+                f"return the gradient of `{fault.input}`, which forward "
+                f"{'subtracts' if sign else 'adds'}",
+                (tree.replaced(node, f"{sign}{scene.incoming[0]}{axes}"),),
+                Fit.NAMED if extra == longest - len(own) else Fit.LIKELY,
+            )
+
+
+def _added(scene: Scene, name: str) -> list[str]:
+    """The signs with which forward returns ``name`` as a term of a sum."""
+    found = []
+    for statement in scene.returns_of(scene.forward):
+        left = scene.elements(statement)[:1]
+        while left:
+            node = left.pop()
+            if not isinstance(node, libcst.BinaryOperation):
+                continue
+            if isinstance(node.operator, (libcst.Add, libcst.Subtract)):
+                left.append(node.left)
+                minus = isinstance(node.operator, libcst.Subtract)
+                if scene.tree.code(node.right) == name:
+                    found.append("-" if minus else "")
+                if scene.tree.code(node.left) == name:
+                    found.append("")
+    return found
+
+
+FAMILY = (arity, nothing_for_numbers, tensors, order, of_a_term)

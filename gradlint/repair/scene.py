@@ -196,6 +196,11 @@ class Scene:
         return self.tree.expression_at(self.fault.start, self.fault.end)
 
     @cached_property
+    def statement(self) -> libcst.SimpleStatementLine | None:
+        """The statement at the place of the fault."""
+        return self.tree.statement_at(self.fault.start)
+
+    @cached_property
     def around(self) -> Method | None:
         """The method of the class in which the fault lies."""
         for node in self.owner.body.body:

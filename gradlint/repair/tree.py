@@ -7,7 +7,7 @@ and spaces included, stays as it is to the character.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import libcst
@@ -65,7 +65,7 @@ class Tree:
         """Where ``node`` begins and ends, with the parentheses around it."""
         start, end = self.span(node)
         left, right = getattr(node, "lpar", ()), getattr(node, "rpar", ())
-        if left and right:
+        if isinstance(left, Sequence) and isinstance(right, Sequence) and left and right:
             return self.span(left[0])[0], self.span(right[-1])[1]
         return start, end
 
@@ -80,8 +80,14 @@ class Tree:
         return self.text[start:end]
 
     def replaced(self, node: libcst.CSTNode, text: str) -> Edit:
-        """``text`` in place of ``node`` and of the parentheses around it."""
-        return Edit(*self.outer(node), text)
+        """``text`` in place of ``node`` and of the parentheses around it; these stay where they
+        hold a comment, or the lines together."""
+        start, end = self.outer(node)
+        first, last = self.span(node)
+        around = self.text[start:first] + self.text[last:end]
+        if _NEWLINE.search(around) or "#" in around:
+            return Edit(first, last, text)
+        return Edit(start, end, text)
 
     def parent(self, node: libcst.CSTNode) -> libcst.CSTNode | None:
         """The node that ``node`` is a part of."""
@@ -119,6 +125,14 @@ class Tree:
                 if fits and (best is None or last - first < best[0]):
                     best = last - first, node
         return best[1] if best else None
+
+    def statement_at(self, offset: int) -> libcst.SimpleStatementLine | None:
+        """The simple statement, or the line of several, that covers ``offset``."""
+        for node in self.within(self.module, libcst.SimpleStatementLine):
+            first, last = self.span(node)
+            if first <= offset < max(last, first + 1):
+                return node
+        return None
 
     # -- whole lines ----------------------------------------------------------------------------
 
