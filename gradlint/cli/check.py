@@ -147,6 +147,14 @@ def check(
     statistics: Annotated[
         bool, option("--statistics", help="Count the findings by rule, below the report.")
     ] = False,
+    suggest: Annotated[
+        bool,
+        option(
+            "--suggest",
+            help="Search for a change of the source that mends the findings of each operator, and "
+            "show it with them once it is verified.",
+        ),
+    ] = False,
     output_format: Annotated[
         str,
         option(
@@ -230,6 +238,10 @@ def check(
         if not targets:
             return 5
     targets = targets_of(targets, settings, "check")
+    if suggest:
+        from gradlint.repair.installed import check_installed
+
+        check_installed("--suggest")
     with _progress.watching(quiet=quiet) as watch:
         run = gated(
             targets,
@@ -241,10 +253,12 @@ def check(
         )
     if run.empty:
         outputs = outputs.without_people()
+    if suggest and not run.report.interrupted:
+        _suggest(run, settings, quiet=quiet)
     unwritten = outputs.write(run.report)
     if statistics and not run.empty:
         _count(run.report, outputs)
-    _tell(run, debug=debug)
+    _console.print_errors_of(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
     lost = unwritten and run.exit_code in (0, 1, 5)
@@ -270,6 +284,17 @@ def _recorded(command: str, targets: Texts, settings: Settings) -> list[str]:
     return found.paths
 
 
+def _suggest(run: Run, settings: Settings, *, quiet: bool) -> None:
+    """Attach verified changes to the findings of ``run``."""
+    from gradlint.cli.fix import telling
+    from gradlint.repair.mend import fixes
+
+    try:
+        fixes(run.report, settings, begin=telling(quiet=quiet))
+    except KeyboardInterrupt:
+        run.report.interrupted = True
+
+
 def _interpret_triton() -> None:
     """Make Triton interpret its kernels, in workers too."""
     if importlib.util.find_spec("triton") is None:
@@ -291,13 +316,3 @@ def _count(report: Report, outputs: Outputs) -> None:
         format for format, path in outputs.wanted if path == "-" and format not in PAGES
     ]
     _console.write(statistics_text(report), sys.stderr if for_programs else None)
-
-
-def _tell(run: Run, *, debug: bool) -> None:
-    for error in {str(error): error for error in run.usage}.values():
-        _console.print_error(error)
-    for text in run.internal:
-        what, _, traceback = text.partition("\n")
-        if debug:
-            _console.write(traceback + "\n", sys.stderr)
-        _console.print_internal(what, debug=debug)

@@ -11,6 +11,7 @@ from gradlint.model.report import Finding, TargetReport
 from gradlint.report import wording
 from gradlint.report._evidence import SPECIAL, cells, evidence_rows
 from gradlint.report._excerpt import excerpt_lines
+from gradlint.report.fixes import add_diff, fix_lines
 from gradlint.report.table import table
 from gradlint.report.text import Page
 
@@ -57,6 +58,9 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
             rows.add("sample", finding.sample)
     if finding.help:
         rows.add("help", lines_of(finding.help, page.ascii))
+    if finding.fix is not None and not brief:
+        rows.add("fix", fix_lines(finding.fix))
+        add_diff(page, finding.fix, indent=rows.indent)
     if finding.reproduce and not brief:
         rows.add("reproduce", finding.reproduce, whole=True)
 

@@ -42,6 +42,7 @@ from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import expand
 from gradlint.targets.load import load as load_target
 from gradlint.targets.load_error import LoadError
+from gradlint.targets.overlay import enter as enter_overlay
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.originals import of_torch
 from gradlint.trace.random import start_from
@@ -96,6 +97,8 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     specs: Any = import_module(_SPECS) if ref.source == "spec" else None
     with phase("import"):
         make_importable()
+        if ref.overlay is not None:
+            enter_overlay(ref.overlay)
         if ref.source == "spec":
             op, samples = specs.open_spec(ref, settings)
             _runs_on(op, settings)
