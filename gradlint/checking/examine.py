@@ -7,7 +7,7 @@ import fnmatch
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -86,6 +86,9 @@ REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 #: Attributes of a module that a note names, at most.
 STATE_SHOWN = 3
+
+#: Sees what every rule came to, with the op on the sample that it looked at.
+Witness = Callable[[Subject, Outcome], None]
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -247,6 +250,7 @@ def examine(
     done: frozenset[tuple[str, str]] = frozenset(),
     *,
     isolated: bool = True,
+    witness: Witness | None = None,
 ) -> None:
     """Run every selected rule on every sample, dtype and device, emitting events as they come.
 
@@ -257,6 +261,7 @@ def examine(
         emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
         isolated: whether this process may crash.
+        witness: see :data:`Witness`.
     """
     if settings.untrusted:
         op.ignores = {}  # what nobody trusts can't say what is to be accepted
@@ -291,19 +296,23 @@ def examine(
     first: Subject | None = None
     for place, sample in enumerate(variants):
         subject = instead.get(sample.label) or Subject(op, sample, settings, coverage)
-        supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+        supported = _examine_sample(
+            subject, rules, once, done, asked, first=first is None, witness=witness
+        )
         other = _guessed_otherwise(subject, once, done)
         if other is not None:
             subject, variants[place] = other, other.sample
             done = frozenset(pair for pair in done if pair[1] != sample.label)
             asked = TorchAsked(once, done)
-            supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+            supported = _examine_sample(
+                subject, rules, once, done, asked, first=first is None, witness=witness
+            )
         if supported:
             first = first or subject
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
         others = [sample for sample in variants if _is_optional(first.sample, sample)]
-        _look_further(first, others, rules, once, done, once.told, asked)
+        _look_further(first, others, rules, once, done, once.told, asked, witness)
         emit(_covered(op, variants, coverage))
     emit(confirmable(first))
 
@@ -361,6 +370,7 @@ def _look_further(
     done: frozenset[tuple[str, str]],
     told: set[str],
     asked: TorchAsked,
+    witness: Witness | None,
 ) -> None:
     """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
 
@@ -372,7 +382,7 @@ def _look_further(
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
         there = Subject(op, sample, first.settings, first.coverage)
-        _examine_sample(there, wanted, with_words, done, asked, first=False)
+        _examine_sample(there, wanted, with_words, done, asked, first=False, witness=witness)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told, others).run()
@@ -480,11 +490,13 @@ def _examine_sample(
     asked: TorchAsked,
     *,
     first: bool,
+    witness: Witness | None = None,
 ) -> bool:
     """Run the rules on one sample.
 
     Args:
         first: whether no sample ran before it: some rules look at one sample only.
+        witness: see :data:`Witness`.
 
     Returns:
         Whether the op supports the sample's dtype.
@@ -500,6 +512,8 @@ def _examine_sample(
             continue
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
+        if witness is not None:
+            witness(subject, outcome)
         verdicts[rule.code] = outcome.verdict
     with preserved_state():
         supported = not (verdicts and unsupported_dtype(subject))

@@ -18,7 +18,18 @@ from gradlint.cli import console as _console
 #: Command → module of the same name in this package, with a function of that name. In the order
 #: in which ``--help`` lists them.
 COMMANDS = (
-    *("check", "list", "sweep", "report", "overrides", "explain", "rules", "init", "validate"),
+    *(
+        "check",
+        "list",
+        "sweep",
+        "replay",
+        "report",
+        "overrides",
+        "explain",
+        "rules",
+        "init",
+        "validate",
+    ),
     *("schema", "baseline", "kernels", "env"),
 )
 

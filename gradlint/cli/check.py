@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.terminal import clean
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
@@ -39,6 +40,7 @@ from gradlint.cli.options import (
 )
 from gradlint.cli.outputs import Outputs
 from gradlint.model.report import Report
+from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
@@ -128,6 +130,14 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    repro: Annotated[
+        str | None,
+        option(
+            "--repro",
+            metavar="DIR",
+            help="Write a script for each finding into DIR, which shows it with PyTorch alone.",
+        ),
+    ] = None,
     show_settings: Annotated[
         bool,
         option("--show-settings", help="Show every setting and where it comes from; run nothing."),
@@ -223,6 +233,8 @@ def check(
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
         )
+        if repro is not None and not run.report.interrupted:
+            _reproduce(run, settings, repro)
     if run.empty:
         outputs = outputs.without_people()
     unwritten = outputs.write(run.report)
@@ -233,6 +245,22 @@ def check(
         _console.print_error(error)
     lost = unwritten and run.exit_code in (0, 1, 5)
     return GradlintError.exit_code if lost else run.exit_code
+
+
+def _reproduce(run: Run, settings: Settings, folder: str) -> None:
+    """Write scripts for the findings, and say on the error stream what came of each."""
+    from gradlint.reproducing import Written, write_scripts
+
+    def tell(written: Written) -> None:
+        if written.path:
+            fewer = f", with {written.after} of {written.before} numbers left"
+            less = fewer if written.after < written.before else ""
+            line = f"script for {written.code} of {written.target}: {written.path}{less}"
+        else:
+            line = f"no script for {written.code} of {written.target}: {written.why}"
+        _console.write(clean(line) + "\n", sys.stderr)
+
+    write_scripts(run.report, settings, folder, tell)
 
 
 def _interpret_triton() -> None:

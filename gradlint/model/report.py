@@ -161,6 +161,19 @@ class Grounds:
     explained: Explanation | None = None
 
 
+@dataclass(frozen=True)
+class Script:
+    """A program that shows a finding with PyTorch and the user's own module alone.
+
+    Args:
+        path: where it is, relative to the working directory.
+        text: what it says.
+    """
+
+    path: str
+    text: str
+
+
 @dataclass
 class Finding:
     """One defect observed.
@@ -174,7 +187,8 @@ class Finding:
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
-    whether it is in the baseline of the run, and so does not fail it.
+    whether it is in the baseline of the run, and so does not fail it. ``script`` shows it without
+    gradlint, where one was asked for.
     """
 
     code: str
@@ -197,6 +211,7 @@ class Finding:
     follows: str | None = None
     grounds: Grounds = field(default_factory=Grounds)
     baselined: bool = False
+    script: Script | None = None
 
 
 @dataclass

@@ -59,6 +59,8 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
         rows.add("help", lines_of(finding.help, page.ascii))
     if finding.reproduce and not brief:
         rows.add("reproduce", finding.reproduce, whole=True)
+    if finding.script is not None and not brief:
+        rows.add("script", wording.script(finding.script.path), whole=True)
 
 
 def _consequence(page: Page, finding: Finding) -> None:

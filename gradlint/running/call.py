@@ -45,6 +45,7 @@ from gradlint.running.job import (
     DevicesWork,
     ExpandWork,
     Job,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -61,6 +62,7 @@ _RESULTS: dict[type[Work[Any]], type] = {
     BuildWork: str,
     CallWork: object,
     DevicesWork: dict,
+    ReproduceWork: dict,
     StarterWork: str,
 }
 
@@ -200,7 +202,9 @@ def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:
     return result
 
 
-def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> Any:
+def call_on_target(
+    work: SweepWork | StarterWork | AuditWork | ExpandWork | ReproduceWork,
+) -> Any:
     """What comes of ``work`` in a fresh worker, with the limits of its settings; findings about how
     the worker ends are about its operator.
 

@@ -16,6 +16,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import Confirmation, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
+from gradlint.reproduction.wanted import Wanted
 
 R = TypeVar("R")
 
@@ -85,6 +86,15 @@ class StarterWork(Work[str]):
     ref: OpRef
     settings: Settings
     folder: str = "."
+
+
+@dataclass(frozen=True)
+class ReproduceWork(Work[dict[str, Any]]):
+    """Write the script that shows a finding on ``ref``; see ``gradlint.reproduction.make``."""
+
+    ref: OpRef
+    settings: Settings
+    wanted: Wanted
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
+from gradlint.reproduction.make import script_for
 from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
 from gradlint.running.job import (
@@ -28,6 +29,7 @@ from gradlint.running.job import (
     CheckWork,
     ConfirmWork,
     ExpandWork,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -57,6 +59,9 @@ def run(work: Work[Any], send: Emit) -> None:
             case StarterWork(ref, settings, folder):
                 op, samples = _loaded(send, ref, settings)
                 send(Result(dump_starter(op, samples, folder)))
+            case ReproduceWork(ref, settings, wanted):
+                op, samples = _loaded(send, ref, settings)
+                send(Result(script_for(op, samples, settings, ref, wanted)))
             case ConfirmWork():
                 send(confirm(work))
             case ExpandWork(ref, settings):
