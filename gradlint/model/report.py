@@ -191,6 +191,19 @@ class Fix:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Script:
+    """A program that shows a finding with PyTorch and the user's own module alone.
+
+    Args:
+        path: where it is, relative to the working directory.
+        text: what it says.
+    """
+
+    path: str
+    text: str
+
+
 @dataclass
 class Finding:
     """One defect observed.
@@ -206,6 +219,7 @@ class Finding:
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
     whether it is in the baseline of the run, and so does not fail it. ``fix`` is a change that
     mends it, together with all else that the target fails of, where one was asked for and found.
+    ``script`` shows it without gradlint, where one was asked for.
     """
 
     code: str
@@ -229,6 +243,7 @@ class Finding:
     grounds: Grounds = field(default_factory=Grounds)
     baselined: bool = False
     fix: Fix | None = None
+    script: Script | None = None
 
 
 @dataclass

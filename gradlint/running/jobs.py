@@ -25,6 +25,7 @@ from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
 from gradlint.recorded.learn import Learned, learn
+from gradlint.reproduction.make import script_for
 from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
 from gradlint.running.job import (
@@ -33,6 +34,7 @@ from gradlint.running.job import (
     ConfirmWork,
     ExpandWork,
     LearnWork,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -72,6 +74,9 @@ def run(work: Work[Any], send: Emit) -> None:
             case StarterWork(ref, settings, folder):
                 op, samples = _loaded(send, ref, settings)
                 send(Result(dump_starter(op, samples, folder)))
+            case ReproduceWork(ref, settings, wanted):
+                op, samples = _loaded(send, ref, settings)
+                send(Result(script_for(op, samples, settings, ref, wanted)))
             case ConfirmWork():
                 send(confirm(work))
             case ExpandWork(ref, settings):
