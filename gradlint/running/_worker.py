@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _keeper, _touched, _wire, confinement
+from gradlint.running import _compiler, _confine, _keeper, _touched, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -154,6 +154,8 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         import torch  # noqa: PLC0415 (the parent imports this module without torch)
 
         torch.set_num_threads(1)
+        if isinstance(job.work, CheckWork) and job.work.only:
+            _compiler.load_compiler()
     except Exception as error:  # the fault of neither an op nor gradlint
         channel.send(_no_torch(error))
         channel.send(Done())

@@ -22,6 +22,7 @@ from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
 from gradlint.running import server as _server
+from gradlint.running._compiling import divisible
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
@@ -132,6 +133,8 @@ class KnownTarget:
 class ExpandTask:
     """Lists the operators of a module that must be imported for it; then they are checked."""
 
+    wanted = True
+
     def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
         self.timeout = settings.timeout
         self.until = float("inf")
@@ -208,6 +211,7 @@ class _Plan:
         self.empty: dict[str, str] = {}
         self.examine: Examine | None = None
         self.listing = False
+        self.divided = False
         self.on_tick: Tick | None = None
         self._on_progress = on_progress
         self._leave_out = leave_out
@@ -263,8 +267,15 @@ class _Plan:
                 self.tasks += self.tasks_for([ref])
 
     def to_run(self) -> list[Task]:
-        """What needs a worker."""
-        return [task for task in self.tasks if not isinstance(task, KnownTarget)]
+        """What needs a worker, in the order in which it is to be started."""
+        found: list[Task] = []
+        for task in self.tasks:
+            if isinstance(task, KnownTarget):
+                continue
+            found.append(task)
+            if isinstance(task, TargetTask) and task.compiling is not None:
+                found.insert(0, task.compiling)  # it takes longer
+        return found
 
     def tell_known(self, tasks: Sequence[TargetTask | ExpandTask | KnownTarget]) -> None:
         """Those of ``tasks`` that are known already are done.
@@ -293,6 +304,7 @@ class _Plan:
                 examine=self.examine,
                 listing=self.listing,
                 finished=self._finished,
+                divided=self.divided,
             )
             task.report.position = self.position(ref)
             tasks.append(task)
@@ -437,6 +449,7 @@ def _carry_out(plan: _Plan, targets: Sequence[str], settings: Settings, report: 
     plan.empty.update(
         {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
     )
+    plan.divided = _divided(plan, refs)
     if not plan.remembers:
         _start_server(plan, settings, refs)
     workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
@@ -467,16 +480,34 @@ def _run(plan: _Plan, settings: Settings, refs: Sequence[OpRef]) -> None:
             on_cluster(tasks, plan.settings, plan.tick)
 
 
-def _start_server(plan: _Plan, settings: Settings, refs: Sequence[OpRef] = ()) -> None:
-    """Let torch load in the background; where many ``refs`` are known, with all that helps then."""
-    tracing = not plan.listing and any(
-        "torch.compile" in rule.needs for rule in select_rules(settings)
+def _traces(plan: _Plan) -> bool:
+    """Whether rules are going to run that need the compiler."""
+    selected = select_rules(plan.settings)
+    return not plan.listing and any("torch.compile" in rule.needs for rule in selected)
+
+
+def _divided(plan: _Plan, refs: Sequence[OpRef]) -> bool:
+    """Whether two workers share the rules of the one operator. A verdict that may be kept is found
+    out in one, which sees all that was read."""
+    return (
+        _traces(plan)
+        and plan.examine is None
+        and not plan.remembers
+        and len(refs) == 1
+        and refs[0].attribute != EVERY
+        and _server.serves_once()
+        and divisible(plan.settings)
     )
+
+
+def _start_server(plan: _Plan, settings: Settings, refs: Sequence[OpRef] = ()) -> None:
+    """Let torch load in the background; where ``refs`` are known, with all that helps then."""
     _server.start(
-        "tracing" if tracing else "rules",
+        "tracing" if _traces(plan) else "rules",
         _worth_reading(refs),
         private=settings.untrusted,
         many=len(refs) >= _server.MANY_OPERATORS,
+        single=plan.divided,
     )
 
 

@@ -42,6 +42,8 @@ _DEVICES_TIMEOUT = 120.0
 class _Listing:
     """Lists the operators of a module that must be imported for it."""
 
+    wanted = True
+
     def __init__(self, item: Item, memory_mb: int | None, done: Callable[[Result], None]) -> None:
         self.timeout = item.settings.timeout
         self.until = _until(item)
