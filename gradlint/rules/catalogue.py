@@ -259,13 +259,18 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
 
     Selectors are codes, prefixes of codes (``GL1``), names or ``ALL``. As in ruff, the most
     specific selector that fits a rule decides; between equally specific ones, ignoring wins.
-    Selectors that fit no rule have no effect here: settings refuse them when they are read.
+    Selectors that fit no rule have no effect here: settings refuse them when they are read. A rule
+    whose severity is set to "off" counts as ignored.
     """
+    levels = dict(settings.severities)
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
     for rule in catalogue:
         wanted = max((_specificity(text, rule) for text in select), default=0)
         unwanted = max((_specificity(text, rule) for text in settings.ignore), default=0)
+        under = longest_match(levels, rule.code)
+        if under is not None and levels[under] == "off":
+            unwanted = max(unwanted, _specificity(under, rule))
         if wanted > unwanted:
             chosen.append(rule)
     return chosen
