@@ -186,7 +186,7 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
             "float16\ndid you mean `float32`?",
         ),
         (
-            "[tool.gradlint]\nseed = 1\n[tool.gradlint.severities]\nGL401 = 'info'\nGL40 = 'mild'\n",
+            "[tool.gradlint]\n\n[tool.gradlint.severities]\nGL401 = 'info'\nGL40 = 'mild'\n",
             "pyproject.toml:5:9: severities: 'mild' is not one of error, warning, info, off",
         ),
         (
