@@ -284,10 +284,16 @@ def decided(ceiling: Severity, grounds: Grounds) -> tuple[Severity, str]:
     return severity, words
 
 
-def as_loud_as_evidence(outcome: Outcome, settings: Settings) -> Outcome:
+def as_loud_as_evidence(outcome: Outcome, settings: Settings | None = None) -> Outcome:
     """``outcome`` with the severity of every finding decided; a failure that consists of
-    information alone is a pass, whose resolving power is the error that remains unexplained."""
-    findings = [as_set(_weighed(finding), settings) for finding in outcome.findings]
+    information alone is a pass, whose resolving power is the error that remains unexplained.
+
+    Args:
+        outcome: of a rule.
+        settings: may say how loud the findings of a rule are; default nothing.
+    """
+    said = settings or Settings()
+    findings = [as_set(_weighed(finding), said) for finding in outcome.findings]
     verdict, resolution = outcome.verdict, outcome.resolution
     if verdict == "pass" and any(item.severity != "info" for item in findings):
         verdict = "fail"
