@@ -7,7 +7,7 @@ import fnmatch
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -87,6 +87,9 @@ REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 #: Attributes of a module that a note names, at most.
 STATE_SHOWN = 3
+
+#: Sees what every rule came to, with the op on the sample that it looked at.
+Witness = Callable[[Subject, Outcome], None]
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -249,6 +252,7 @@ def examine(
     *,
     isolated: bool = True,
     elsewhere: frozenset[str] = frozenset(),
+    witness: Witness | None = None,
 ) -> None:
     """Run every selected rule on every sample, dtype and device, emitting events as they come.
 
@@ -260,6 +264,7 @@ def examine(
         done: (code, sample label) pairs not to be run again, after a crash.
         isolated: whether this process may crash.
         elsewhere: codes of rules that another process runs, by :func:`examine_only`.
+        witness: see :data:`Witness`.
     """
     rules = _selected(op, settings, emit, isolated=isolated)
     with preserved_state():
@@ -280,7 +285,14 @@ def examine(
     for place, sample in enumerate(variants):
         subject = instead.get(sample.label) or Subject(op, sample, settings, coverage)
         supported = _examine_sample(
-            subject, rules, once, done, asked, first=first is None, elsewhere=elsewhere
+            subject,
+            rules,
+            once,
+            done,
+            asked,
+            first=first is None,
+            elsewhere=elsewhere,
+            witness=witness,
         )
         other = _guessed_otherwise(subject, once, done)
         if other is not None:
@@ -288,14 +300,21 @@ def examine(
             done = frozenset(pair for pair in done if pair[1] != sample.label)
             asked = TorchAsked(once, done)
             supported = _examine_sample(
-                subject, rules, once, done, asked, first=first is None, elsewhere=elsewhere
+                subject,
+                rules,
+                once,
+                done,
+                asked,
+                first=first is None,
+                elsewhere=elsewhere,
+                witness=witness,
             )
         if supported:
             first = first or subject
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
         others = [sample for sample in variants if _is_optional(first.sample, sample)]
-        _look_further(first, others, rules, once, done, once.told, asked)
+        _look_further(first, others, rules, once, done, once.told, asked, witness)
         emit(_covered(op, variants, coverage))
     emit(confirmable(first))
 
@@ -392,6 +411,7 @@ def _look_further(
     done: frozenset[tuple[str, str]],
     told: set[str],
     asked: TorchAsked,
+    witness: Witness | None,
 ) -> None:
     """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
 
@@ -403,7 +423,7 @@ def _look_further(
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
         there = Subject(op, sample, first.settings, first.coverage)
-        _examine_sample(there, wanted, with_words, done, asked, first=False)
+        _examine_sample(there, wanted, with_words, done, asked, first=False, witness=witness)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told, others).run()
@@ -512,12 +532,14 @@ def _examine_sample(
     *,
     first: bool,
     elsewhere: frozenset[str] = frozenset(),
+    witness: Witness | None = None,
 ) -> bool:
     """Run the rules on one sample.
 
     Args:
         first: whether no sample ran before it: some rules look at one sample only.
         elsewhere: see :func:`examine`.
+        witness: see :data:`Witness`.
 
     Returns:
         Whether the op supports the sample's dtype.
@@ -536,6 +558,8 @@ def _examine_sample(
             continue
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
+        if witness is not None:
+            witness(subject, outcome)
         verdicts[rule.code] = outcome.verdict
     with preserved_state():
         supported = not (verdicts and unsupported_dtype(subject))

@@ -182,6 +182,17 @@ def print_error(error: GradlintError) -> None:
     print_lines("error: ", str(error) or type(error).__name__)
 
 
+def print_errors_of(run: Any, *, debug: bool) -> None:
+    """Show the user's mistakes, and gradlint's own failures, in a run: each once."""
+    for error in {str(error): error for error in run.usage}.values():
+        print_error(error)
+    for text in run.internal:
+        what, _, traceback = text.partition("\n")
+        if debug:
+            write(traceback + "\n", sys.stderr)
+        print_internal(what, debug=debug)
+
+
 def print_warning(text: str) -> None:
     """Show what does not stop the command."""
     print_lines("warning: ", text)

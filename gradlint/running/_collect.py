@@ -170,7 +170,8 @@ class Collector:
             case Found(finding):
                 rule = self.current is not None and self.current[0] not in _BESIDE_RULES
                 self._require(rule, f"a finding of {finding.code}, while no rule was running")
-                finding.baselined = False  # whether it is accepted is not the worker's to say
+                # Whether it is accepted, and what mends it, is not the worker's to say.
+                finding.baselined, finding.fix = False, None
                 self.report.findings.append(finding)
             case Anatomy(tensors):
                 self._conclude(ANATOMY)

@@ -383,6 +383,8 @@ class TargetTask:
         call, self._collector.confirmable = self._collector.confirmable, None
         if call is None or self.report.kind == "formula" or not _confirms(self.settings):
             return None
+        if self.ref.overlay is not None:  # the process that confirms reads the file as it is
+            return None
         reason = call.reason or _why_not_measured(self.report, call.sample)
         self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
         return None if reason else ConfirmTask(self, call, self._memory_mb)

@@ -16,6 +16,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import Confirmation, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
+from gradlint.reproduction.wanted import Wanted
 
 R = TypeVar("R")
 
@@ -108,6 +109,15 @@ class LearnWork(Work[dict[str, Any]]):
     header: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     shrink: bool = True
+
+
+@dataclass(frozen=True)
+class ReproduceWork(Work[dict[str, Any]]):
+    """Write the script that shows a finding on ``ref``; see ``gradlint.reproduction.make``."""
+
+    ref: OpRef
+    settings: Settings
+    wanted: Wanted
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
 from gradlint.recorded.learn import Learned, learn
+from gradlint.reproduction.make import script_for
 from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
 from gradlint.running.job import (
@@ -33,6 +34,7 @@ from gradlint.running.job import (
     ConfirmWork,
     ExpandWork,
     LearnWork,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -42,6 +44,7 @@ from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import expand
 from gradlint.targets.load import load as load_target
 from gradlint.targets.load_error import LoadError
+from gradlint.targets.overlay import enter as enter_overlay
 from gradlint.trace.global_state import preserved_state
 from gradlint.trace.originals import of_torch
 from gradlint.trace.random import start_from
@@ -71,6 +74,9 @@ def run(work: Work[Any], send: Emit) -> None:
             case StarterWork(ref, settings, folder):
                 op, samples = _loaded(send, ref, settings)
                 send(Result(dump_starter(op, samples, folder)))
+            case ReproduceWork(ref, settings, wanted):
+                op, samples = _loaded(send, ref, settings)
+                send(Result(script_for(op, samples, settings, ref, wanted)))
             case ConfirmWork():
                 send(confirm(work))
             case ExpandWork(ref, settings):
@@ -96,6 +102,8 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     specs: Any = import_module(_SPECS) if ref.source == "spec" else None
     with phase("import"):
         make_importable()
+        if ref.overlay is not None:
+            enter_overlay(ref.overlay)
         if ref.source == "spec":
             op, samples = specs.open_spec(ref, settings)
             _runs_on(op, settings)
