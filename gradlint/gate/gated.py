@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from gradlint.gate import baseline as _baseline
 from gradlint.gate.choice import Choice, remember_failed
 from gradlint.gate.coverage import required, unchecked
+from gradlint.gate.failed_checks import remember_checks
 from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.news import Progress, Tick
@@ -71,4 +72,5 @@ def gated(
     if not (report.interrupted or report.stopped):
         report.unchecked = unchecked(operators, run)
     remember_failed(report)
+    remember_checks(report)
     return run
