@@ -183,6 +183,29 @@ class Changes:
                         yield file
 
 
+class Saved(Changes):
+    """Files that were just saved, for which no git is asked.
+
+    Args:
+        files: their paths; root: the folder below which files are looked at.
+    """
+
+    def __init__(self, files: Iterable[str], root: str) -> None:
+        self.revision = "the last look"
+        self.root = os.path.realpath(root)
+        self.files = {os.path.realpath(file) for file in files}
+        self._imports = {}
+
+    @cached_property
+    def _native(self) -> dict[str, set[str]]:
+        """The native sources that were saved; what includes them is not known without git."""
+        found: dict[str, set[str]] = {}
+        for path in self.files:
+            if path.endswith(_NATIVE):
+                found.setdefault(os.path.basename(path), set()).add(path)
+        return found
+
+
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
     """Absolute dotted names of what a statement or call imports."""
     if isinstance(node, ast.Import):
