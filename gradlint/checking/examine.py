@@ -34,6 +34,7 @@ from gradlint.model.events import (
     Begin,
     CheckDone,
     Covered,
+    Elsewhere,
     Emit,
     Event,
     Found,
@@ -250,6 +251,7 @@ def examine(
     done: frozenset[tuple[str, str]] = frozenset(),
     *,
     isolated: bool = True,
+    elsewhere: frozenset[str] = frozenset(),
     witness: Witness | None = None,
 ) -> None:
     """Run every selected rule on every sample, dtype and device, emitting events as they come.
@@ -261,24 +263,10 @@ def examine(
         emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
         isolated: whether this process may crash.
+        elsewhere: codes of rules that another process runs, by :func:`examine_only`.
         witness: see :data:`Witness`.
     """
-    if settings.untrusted:
-        op.ignores = {}  # what nobody trusts can't say what is to be accepted
-    if op.ignores:
-        emit(Accepts(dict(op.ignores)))
-    rules = [
-        rule
-        for rule in select_rules(settings, CATALOGUE)
-        if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
-    ]
-    ignored = ignored_rules(op, rules, settings, isolated=isolated)
-    for code, reason in ignored.items():
-        emit(Skip(code, reason))
-    rules = sorted(
-        (rule for rule in rules if rule.code not in ignored),
-        key=lambda rule: (rule.stage, rule.code),
-    )
+    rules = _selected(op, settings, emit, isolated=isolated)
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
@@ -297,7 +285,14 @@ def examine(
     for place, sample in enumerate(variants):
         subject = instead.get(sample.label) or Subject(op, sample, settings, coverage)
         supported = _examine_sample(
-            subject, rules, once, done, asked, first=first is None, witness=witness
+            subject,
+            rules,
+            once,
+            done,
+            asked,
+            first=first is None,
+            elsewhere=elsewhere,
+            witness=witness,
         )
         other = _guessed_otherwise(subject, once, done)
         if other is not None:
@@ -305,7 +300,14 @@ def examine(
             done = frozenset(pair for pair in done if pair[1] != sample.label)
             asked = TorchAsked(once, done)
             supported = _examine_sample(
-                subject, rules, once, done, asked, first=first is None, witness=witness
+                subject,
+                rules,
+                once,
+                done,
+                asked,
+                first=first is None,
+                elsewhere=elsewhere,
+                witness=witness,
             )
         if supported:
             first = first or subject
@@ -315,6 +317,45 @@ def examine(
         _look_further(first, others, rules, once, done, once.told, asked, witness)
         emit(_covered(op, variants, coverage))
     emit(confirmable(first))
+
+
+def examine_only(
+    codes: frozenset[str], op: Op, samples: Sequence[Sample], settings: Settings, emit: Emit
+) -> None:
+    """Run the rules with these ``codes``, which look at the first sample only, as :func:`examine`
+    would that runs all of them."""
+    rules = _selected(op, settings, lambda event: None)
+    with preserved_state():
+        variants, _ = expand_samples(op, samples, settings)
+    emit(Samples([described_sample(op, sample) for sample in variants]))
+    once = _EachDefectOnce(emit)
+    for sample in variants:
+        subject = Subject(op, sample, settings)
+        for rule in rules:
+            if rule.code in codes:
+                once(Begin(rule.code, sample.label))
+                _run(subject, rule, once, rules)
+        with preserved_state():
+            if not unsupported_dtype(subject):
+                break
+
+
+def _selected(op: Op, settings: Settings, emit: Emit, *, isolated: bool = True) -> list[Rule]:
+    """The rules to run on ``op``, in their order. Says which are left out, and what is accepted."""
+    if settings.untrusted:
+        op.ignores = {}  # what nobody trusts can't say what is to be accepted
+    if op.ignores:
+        emit(Accepts(dict(op.ignores)))
+    rules = [
+        rule
+        for rule in select_rules(settings, CATALOGUE)
+        if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
+    ]
+    ignored = ignored_rules(op, rules, settings, isolated=isolated)
+    for code, reason in ignored.items():
+        emit(Skip(code, reason))
+    kept = (rule for rule in rules if rule.code not in ignored)
+    return sorted(kept, key=lambda rule: (rule.stage, rule.code))
 
 
 def _guessed_otherwise(
@@ -490,12 +531,14 @@ def _examine_sample(
     asked: TorchAsked,
     *,
     first: bool,
+    elsewhere: frozenset[str] = frozenset(),
     witness: Witness | None = None,
 ) -> bool:
     """Run the rules on one sample.
 
     Args:
         first: whether no sample ran before it: some rules look at one sample only.
+        elsewhere: see :func:`examine`.
         witness: see :data:`Witness`.
 
     Returns:
@@ -509,6 +552,9 @@ def _examine_sample(
             continue
         if not first and rule.first_sample:
             emit(Skip(rule.code, "looks at the first sample only"))
+            continue
+        if rule.code in elsewhere:
+            emit(Elsewhere(rule.code, sample.label))
             continue
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "list", "sweep", "replay", "watch", "overrides", "init")
+_WORKING = ("check", "fix", "list", "sweep", "replay", "watch", "overrides", "init")
 _WORKING_IN_GROUP = (
     *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
     *(("baseline", "write"), ("baseline", "prune")),
@@ -39,18 +39,23 @@ def main(args: Sequence[str] | None = None) -> int:
     from gradlint.running import interruption as _interruption
 
     with _interruption.guarded(for_good=args is None) as signals:
-        code = _run(words)
+        code = _run(words, once=args is None)
     if args is None:
         _interruption.block()
     return signals.exit_code if code == 130 else code
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], *, once: bool) -> int:
+    from gradlint.cli import starting as _starting
+
+    _starting.show(words)
     from gradlint.running import server as _server
 
     if "--triton-interpret" in words:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     _server.adopt()
+    if once:
+        _server.serve_once()
     try:
         # torch loads while the command line is imported and read
         if not _records(words):
@@ -62,6 +67,7 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
+        _starting.clear()
         _server.stop()
 
 

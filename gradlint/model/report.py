@@ -163,6 +163,35 @@ class Grounds:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """``text`` takes the place of a span of source; of nothing where that is empty."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of the source with which a target passes.
+
+    Args:
+        titles: what it changes, a sentence each without its full stop.
+        diff: the change as a unified diff, with paths relative to the working directory.
+        replacements: the same, span by span, in the order of the file.
+        checks: how many checks pass with it.
+        tried: how many changes were tried until this one was found.
+        notes: what a reader must know before taking it, such as that it is slower.
+    """
+
+    titles: list[str]
+    diff: str
+    replacements: list[Replacement]
+    checks: int
+    tried: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Script:
     """A program that shows a finding with PyTorch and the user's own module alone.
 
@@ -188,8 +217,9 @@ class Finding:
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
-    whether it is in the baseline of the run, and so does not fail it. ``script`` shows it without
-    gradlint, where one was asked for.
+    whether it is in the baseline of the run, and so does not fail it. ``fix`` is a change that
+    mends it, together with all else that the target fails of, where one was asked for and found.
+    ``script`` shows it without gradlint, where one was asked for.
     """
 
     code: str
@@ -212,6 +242,7 @@ class Finding:
     follows: str | None = None
     grounds: Grounds = field(default_factory=Grounds)
     baselined: bool = False
+    fix: Fix | None = None
     script: Script | None = None
 
 

@@ -23,6 +23,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import inspect
 import json
 import os
 import struct
@@ -57,6 +58,8 @@ LONGEST_TEXT, MOST_DIGITS, LONGEST_SHOWN = 1000, 100, 80
 DEEPEST = 8
 #: Callers of an operator that are noted: one of them may be the module that registers it.
 MOST_CALLERS = 8
+#: Frames that are looked through for the function by which a class without a name is called.
+MOST_FRAMES = 50
 
 #: Namespaces of operators that are PyTorch's own and not yet registered when torch is imported.
 _OWN_SPACES = {
@@ -113,8 +116,10 @@ class Recorder:
 
     # -- What is called on every call ----------------------------------------------------------
 
-    def function(self, cls: type, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """``cls.apply`` was called."""
+    def function(
+        self, cls: type, args: Sequence[Any], kwargs: dict[str, Any], frame: FrameType | None
+    ) -> None:
+        """``cls.apply`` was called, below ``frame``."""
         key = (cls.__module__, cls.__qualname__)
         try:
             seen = self.ops[key]
@@ -123,6 +128,37 @@ class Recorder:
             seen = self.ops[key] = None if own else Seen(self.named("function", cls))
         if seen is not None:
             self.call(seen, args, kwargs)
+            if not seen.op["attribute"]:
+                self.entrance(seen, cls, frame)
+
+    def entrance(self, seen: Seen, cls: type, frame: FrameType | None) -> None:
+        """Note the call of the function of its module through which a class is called that has no
+        name there: the outermost one that takes a tensor."""
+        module = sys.modules.get(cls.__module__)
+        found = None
+        for _ in range(MOST_FRAMES):
+            if frame is None or module is None:
+                break
+            if frame.f_globals is vars(module):
+                thing: Any = vars(module).get(frame.f_code.co_name)
+                inner: Any = thing
+                while hasattr(inner, "__wrapped__"):
+                    inner = inner.__wrapped__
+                if getattr(inner, "__code__", None) is frame.f_code:
+                    args, kwargs = _given(frame)
+                    tensor = self.torch.Tensor
+                    if any(isinstance(value, tensor) for value in (*args, *kwargs.values())):
+                        found = thing, args, kwargs
+            frame = frame.f_back
+        if found is None:
+            return
+        thing, args, kwargs = found
+        key = ("entrance", cls.__module__, thing.__name__)
+        way = self.ops.get(key)
+        if way is None:
+            way = self.ops[key] = Seen(self.named("callable", thing))
+        seen.op["through"] = f"{cls.__module__}:{way.op['attribute']}"
+        self.call(way, args, kwargs)
 
     def call(self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """An operator was called."""
@@ -357,7 +393,8 @@ class Recorder:
             frame = sys._getframe(1)
             if frame.f_code is code:
                 given = frame.f_locals
-                self.guarded(self.function, given["cls"], given["args"], given["kwargs"])
+                call = given["cls"], given["args"], given["kwargs"]
+                self.guarded(self.function, *call, frame.f_back)
             return asked(fn)
 
         setattr(module, name, _is_setup_context_defined)
@@ -367,7 +404,7 @@ class Recorder:
 
         @functools.wraps(inner)
         def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
-            self.guarded(self.function, cls, args, kwargs)
+            self.guarded(self.function, cls, args, kwargs, sys._getframe(1))
             return inner(cls, *args, **kwargs)
 
         module.Function.apply = classmethod(apply)
@@ -469,6 +506,21 @@ class Recorder:
         """What must not disturb the program, whatever happens."""
         with contextlib.suppress(Exception):
             do(*args)
+
+
+def _given(frame: FrameType) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a function was given, unless it has put others in their place."""
+    code, known = frame.f_code, frame.f_locals
+    count, named = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    args = [known.get(name) for name in names[:count]]
+    kwargs = {name: known.get(name) for name in names[count : count + named]}
+    rest = iter(names[count + named :])
+    if code.co_flags & inspect.CO_VARARGS:
+        args += known.get(next(rest), ())
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kwargs.update(known.get(next(rest), {}))
+    return args, kwargs
 
 
 #: Marks what is watched.

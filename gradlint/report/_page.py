@@ -34,6 +34,7 @@ from gradlint.report._excerpt import MarkedLine, marked_lines
 from gradlint.report._figures import HeatMap, Plot, heat_map, sweep_plot
 from gradlint.report._ranked import ranked
 from gradlint.report._summary import made_by, outcome, remarks, skipped_lines
+from gradlint.report.fixes import fix_lines
 
 #: Where the template, the style and the script are.
 _FOLDER = Path(__file__).parent / "page"
@@ -282,6 +283,9 @@ class _Page:
             yield Shown("follows from", [root_title(finding, target)])
         if finding.help:
             yield Shown("help", lines_of(finding.help))
+        if finding.fix is not None:
+            yield Shown("fix", list(map(clean, fix_lines(finding.fix))))
+            yield Shown("diff", list(map(clean, finding.fix.diff.splitlines())), code=True)
         if finding.reproduce:
             yield Shown("reproduce", [clean(finding.reproduce)], code=True)
         if finding.script is not None:

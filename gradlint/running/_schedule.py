@@ -49,20 +49,14 @@ def schedule(
         while waiting or suspects or active:
             alone = bool(suspects) or any(task in lost for task in active.values())
             queue, most = (suspects, 1) if alone else (waiting, max(1, jobs))
-            while queue and len(active) < most:
-                task = queue.popleft()
-                active[Worker(task.job(), task.timeout)] = task
+            _begin(queue, active, most)
+            if not active:
+                continue
             stopped = _wait(active)
             if on_tick is not None:
                 on_tick([task.running(worker.phase) for worker, task in active.items()])
             for worker, task in list(active.items()):
-                # News first: the parent may have been asleep (Ctrl-Z), the worker was not.
-                _deliver(worker, task)
-                if stopped:
-                    worker.grant()
-                if worker.overdue():
-                    worker.kill("timeout")
-                    _deliver(worker, task)
+                _look_after(worker, task, stopped=stopped)
                 ending = worker.ending
                 if ending is None:
                     continue
@@ -77,6 +71,27 @@ def schedule(
     finally:
         for worker, task in active.items():
             _abandon(worker, task)
+
+
+def _begin(queue: deque[Task], active: dict[Worker, Task], most: int) -> None:
+    """Start a worker for tasks of the ``queue``, as long as there are fewer than ``most``."""
+    while queue and len(active) < most:
+        task = queue.popleft()
+        if task.wanted:
+            active[Worker(task.job(), task.timeout)] = task
+
+
+def _look_after(worker: Worker, task: Task, *, stopped: bool) -> None:
+    """Take its news; end it if it is overdue, or if nobody waits for it any more."""
+    # News first: the parent may have been asleep (Ctrl-Z), the worker was not.
+    _deliver(worker, task)
+    if stopped:
+        worker.grant()
+    if not task.wanted:
+        worker.kill("interrupt")
+    if worker.overdue():
+        worker.kill("timeout")
+        _deliver(worker, task)
 
 
 def _wait(active: dict[Worker, Task]) -> bool:

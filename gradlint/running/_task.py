@@ -18,6 +18,7 @@ from gradlint.native.progress import pass_on
 from gradlint.rules.catalogue import rule_of, select_rules
 from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector
+from gradlint.running._compiling import COMPILING, CompilingTask
 from gradlint.running._process import Ending
 from gradlint.running.events import (
     Account,
@@ -91,9 +92,22 @@ class Task(Protocol):
     def running(self, phase: str) -> Running:
         """What is being done, by a worker that is in ``phase``."""
 
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody waits for what comes of it."""
+
 
 class TargetTask:
-    """Checks one operator, in as many workers as its crashes call for."""
+    """Checks one operator, in as many workers as its crashes call for.
+
+    Args:
+        ref: the operator; settings: of the run; trouble: takes what is not the operator's fault.
+        memory_mb, examine, listing: see ``Job`` and ``CheckWork``.
+        finished: told of the report when it is complete.
+        divided: whether a second worker, of :attr:`compiling`, runs the rules that compile.
+    """
+
+    wanted = True
 
     def __init__(
         self,
@@ -105,7 +119,11 @@ class TargetTask:
         examine: Examine | None = None,
         listing: bool = False,
         finished: Callable[[TargetReport], None] | None = None,
+        divided: bool = False,
     ) -> None:
+        self.compiling: CompilingTask | None = None
+        if divided:
+            self.compiling = CompilingTask(ref, settings, memory_mb, self._compiled)
         self.ref = ref
         self.settings = settings
         self.timeout = settings.timeout
@@ -114,15 +132,20 @@ class TargetTask:
         self._examine = examine
         self._listing = listing
         self._finished = finished
+        self._begun = False
         self.restart()
 
     def restart(self) -> None:
-        """Begin with an empty report."""
+        """Begin with an empty report; all rules run in one worker then."""
+        if self.compiling is not None and self._begun:
+            self._without_compiling()
         location = _findings.relative(self.ref.location)
         self.report = TargetReport(self.ref.target, self.ref.kind, location=location)
         complete = self._examine is None and not self._listing
         self._collector = Collector(self.report, self.settings, complete=complete)
         self._last: LastWord | None = None
+        self._waiting = self._concluded = False
+        self._asked: ConfirmTask | None = None
         self._crashes = 0
         self._left = 0
         self._started = time.monotonic()
@@ -132,9 +155,18 @@ class TargetTask:
         if self._crashes == 0:
             self._started = time.monotonic()
         self._last = None
+        self._begun = True
         self._collector.next_worker()
         done = frozenset(self._collector.done)
-        work = CheckWork(self.ref, self.settings, done, self._examine, self._listing)
+        self._collector.elsewhere = COMPILING if self.compiling is not None else frozenset()
+        work = CheckWork(
+            self.ref,
+            self.settings,
+            done,
+            self._examine,
+            self._listing,
+            self._collector.elsewhere,
+        )
         return Job(work, self._memory_mb)
 
     def event(self, event: Event) -> None:
@@ -171,6 +203,13 @@ class TargetTask:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash, and
         have a pass confirmed."""
         self._left += ending.left
+        regular = ending.killed is None and ending.finished and self._last is None
+        if self.compiling is not None and regular and not self._collector.excused:
+            return self._wait_for(self.compiling)
+        self._without_compiling()
+        return self._ended(ending)
+
+    def _ended(self, ending: Ending) -> list[Task]:
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
             return self._finish()
@@ -190,7 +229,8 @@ class TargetTask:
     def running(self, phase: str) -> Running:
         """The rule that is running, if any."""
         code = self._collector.current[0] if self._collector.current is not None else ""
-        return Running(self.ref.target, phase, code, time.monotonic() - self._started)
+        seconds = time.monotonic() - self._started
+        return Running(self.ref.target, phase, code, seconds, self.report)
 
     def confirmed(self) -> None:
         """Nothing more is to be found out.
@@ -204,11 +244,45 @@ class TargetTask:
         if self._finished is not None:
             self._finished(self.report)
 
+    def answered(self) -> None:
+        """Add what confirms the pass to the report, once that and all rules have ended."""
+        if self._concluded and self._asked is not None and self._asked.ending is not None:
+            self._asked.conclude(self._asked.ending)
+            self.confirmed()
+
     def failed_to_confirm(self, account: Account) -> None:
         """gradlint itself failed."""
         self._trouble.add_internal(self.ref.target, account)
 
     # -- inner workings -------------------------------------------------------------------------
+
+    def _wait_for(self, compiling: CompilingTask) -> list[Task]:
+        """All rules of this task's own have ended. Returns what is to run meanwhile."""
+        self._waiting = True
+        if compiling.over:
+            return self._compiled()
+        self._asked = self._to_confirm() if self._collector.verdict == "pass" else None
+        return [] if self._asked is None else [self._asked]
+
+    def _compiled(self, *, interrupted: bool = False) -> list[Task]:
+        """The rules that compile have ended. Returns what is to run next: where their results can't
+        be used, a worker that runs them after all others."""
+        if self.compiling is None or not self._waiting:
+            return []
+        self._waiting = False
+        results = self.compiling.results(self.report.samples)
+        if results is None or not self._collector.fill_in(results):
+            self._without_compiling()
+            return self._finish(interrupted=True) if interrupted else [self]
+        self.compiling = None
+        return self._finish()
+
+    def _without_compiling(self) -> None:
+        """Use nothing of the rules that compile, and let the next worker run them."""
+        if self.compiling is not None:
+            self.compiling.wanted = False
+            self.compiling = None
+        self._collector.do_without()
 
     def _blame(self, ending: Ending) -> bool:
         """Add the finding for ``ending``; True if the same was found before."""
@@ -286,19 +360,32 @@ class TargetTask:
             self.report.notes.append("interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
+        if self.report.verdict != "pass":
+            if self._asked is not None:
+                self._asked.wanted = False
+                self.report.confirmation = None
+            self.confirmed()
+            return []
+        self._concluded = True
+        if self._asked is not None:  # while the rules that compile were under way
+            self.answered()
+            return []
+        self._asked = self._to_confirm()
+        if self._asked is None:
+            self.confirmed()
+            return []
+        return [self._asked]
+
+    def _to_confirm(self) -> ConfirmTask | None:
+        """What is to confirm a pass, if that can be done."""
         call, self._collector.confirmable = self._collector.confirmable, None
-        if (
-            call is not None
-            and self.report.kind != "formula"
-            and self.report.verdict == "pass"
-            and _confirms(self.settings)
-        ):
-            reason = call.reason or _why_not_measured(self.report, call.sample)
-            self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
-            if not reason:
-                return [ConfirmTask(self, call, self._memory_mb)]
-        self.confirmed()
-        return []
+        if call is None or self.report.kind == "formula" or not _confirms(self.settings):
+            return None
+        if self.ref.overlay is not None:  # the process that confirms reads the file as it is
+            return None
+        reason = call.reason or _why_not_measured(self.report, call.sample)
+        self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
+        return None if reason else ConfirmTask(self, call, self._memory_mb)
 
 
 class ConfirmTask:
@@ -306,6 +393,10 @@ class ConfirmTask:
 
     Args:
         target: what passes; call: what is repeated.
+
+    Attributes:
+        wanted: whether the target still passes.
+        ending: how it ended, once it has.
     """
 
     def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
@@ -315,10 +406,12 @@ class ConfirmTask:
         folder = None if target.settings.untrusted else scratch_folder()
         work = ConfirmWork(target.ref, target.settings, call, memory_mb, folder)
         self._job = Job(work, memory_mb)
+        self.wanted = True
         self.restart()
 
     def restart(self) -> None:
         """Forget what came."""
+        self.ending: Ending | None = None
         self._answer: Confirmed | None = None
         self._reason = "the process that judges it ended"
 
@@ -342,6 +435,12 @@ class ConfirmTask:
         return replace(self._target.running(phase), code=CONFIRMATION)
 
     def ended(self, ending: Ending) -> list[Task]:
+        """Keep how it ended until the target is done with all else."""
+        self.ending = ending
+        self._target.answered()
+        return []
+
+    def conclude(self, ending: Ending) -> None:
         """Add what came of it to the report."""
         report = self._target.report
         answer = self._answer if ending.finished else None
@@ -359,8 +458,6 @@ class ConfirmTask:
         elif ending.killed == "timeout":
             note = f"it took longer than {self.timeout:g} s"
             report.confirmation = Confirmation("not confirmed", note)
-        self._target.confirmed()
-        return []
 
 
 def _confirms(settings: Settings) -> bool:

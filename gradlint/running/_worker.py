@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _keeper, _wire, confinement
+from gradlint.running import _compiler, _confine, _keeper, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -39,7 +39,16 @@ from gradlint.running.events import (
     Replaced,
     Usage,
 )
-from gradlint.running.job import BenchWork, BuildWork, CallWork, ConfirmWork, DevicesWork, Job, Work
+from gradlint.running.job import (
+    BenchWork,
+    BuildWork,
+    CallWork,
+    CheckWork,
+    ConfirmWork,
+    DevicesWork,
+    Job,
+    Work,
+)
 from gradlint.trace.originals import at_the_start
 
 _real_exit = os._exit
@@ -144,6 +153,8 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         import torch  # noqa: PLC0415 (the parent imports this module without torch)
 
         torch.set_num_threads(1)
+        if isinstance(job.work, CheckWork) and job.work.only:
+            _compiler.load_compiler()
     except Exception as error:  # the fault of neither an op nor gradlint
         channel.send(_no_torch(error))
         channel.send(Done())

@@ -94,6 +94,8 @@ class WorkerFailed(GradlintError):
 class CallTask:
     """Runs one job and keeps its result."""
 
+    wanted = True
+
     def __init__(self, job: Job, ref: OpRef, settings: Settings, timeout: float) -> None:
         self.timeout = timeout
         self._job = job

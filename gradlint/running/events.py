@@ -15,6 +15,7 @@ from gradlint.model.events import (
     CheckDone,
     Confirmable,
     Covered,
+    Elsewhere,
     Event,
     Found,
     Further,
@@ -227,6 +228,7 @@ LastWord = Raised | OutOfMemory | OpRaised | Replaced | Internal | Exiting | For
 Examined = (
     Samples
     | Begin
+    | Elsewhere
     | CheckDone
     | Found
     | Further

@@ -22,6 +22,7 @@ from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
 from gradlint.running import server as _server
+from gradlint.running._compiling import divisible
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
@@ -96,6 +97,8 @@ class Run:
 class ExpandTask:
     """Lists the operators of a module that must be imported for it; then they are checked."""
 
+    wanted = True
+
     def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
         self.timeout = settings.timeout
         self.tasks: list[TargetTask] = []
@@ -166,6 +169,7 @@ class _Plan:
         self.empty: dict[str, str] = {}
         self.examine: Examine | None = None
         self.listing = False
+        self.divided = False
         self.on_tick: Tick | None = None
         self._on_progress = on_progress
         self._leave_out = leave_out
@@ -224,6 +228,7 @@ class _Plan:
                 examine=self.examine,
                 listing=self.listing,
                 finished=self.advance,
+                divided=self.divided,
             )
             task.report.position = self.position(ref)
             tasks.append(task)
@@ -246,6 +251,15 @@ class _Plan:
             self._on_progress(self._done, self.total, report)
         if enough:
             raise Enough
+
+    def work(self) -> list[Task]:
+        """The tasks to begin with, in the order in which they are to be started."""
+        found: list[Task] = []
+        for task in self.tasks:
+            found.append(task)
+            if isinstance(task, TargetTask) and task.compiling is not None:
+                found.insert(0, task.compiling)  # it takes longer
+        return found
 
     def tick(self, running: Sequence[Running]) -> None:
         """Say how far the run is."""
@@ -318,7 +332,19 @@ def execute(
         plan.empty.update(
             {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
         )
-        _server.start(sources=_worth_reading(refs), many=len(refs) >= _server.MANY_OPERATORS)
+        plan.divided = (
+            tracing
+            and examine is None
+            and len(refs) == 1
+            and refs[0].attribute != EVERY
+            and _server.serves_once()
+            and divisible(plan.settings)
+        )
+        _server.start(
+            sources=_worth_reading(refs),
+            many=len(refs) >= _server.MANY_OPERATORS,
+            single=plan.divided,
+        )
         workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
         plan.memory_mb = _memory.allowance(
             settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
@@ -326,7 +352,7 @@ def execute(
         with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
             plan.add(refs)
             if plan.settings.devices:
-                schedule(plan.tasks, settings.jobs, plan.tick)
+                schedule(plan.work(), settings.jobs, plan.tick)
             else:
                 plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
     except GradlintError as error:
