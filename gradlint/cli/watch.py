@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
@@ -31,6 +30,7 @@ from gradlint.cli.options import (
     Texts,
     Timeout,
     Untrusted,
+    require,
     targets_of,
 )
 from gradlint.rules.catalogue import CATALOGUE, rule_names
@@ -70,7 +70,7 @@ def watch(
     Rules of first order come first, all rules after them. Keys: r checks all again, v shows more or
     less, q quits. Without a terminal there are no keys, and Ctrl-C ends it.
     """
-    _require("watchfiles", "watch")
+    require("watchfiles", "watch")
     from gradlint.model.resolve import resolve_settings
     from gradlint.watching import Session, waiting
 
@@ -111,17 +111,6 @@ def watch(
             return Session(wanted, settings, waiting(take), show).run()
     finally:
         ended.set()
-
-
-def _require(package: str, extra: str) -> None:
-    import importlib.util
-
-    if importlib.util.find_spec(package) is None:
-        raise GradlintError(
-            f"{package} is not installed",
-            place=extra,
-            hint=f'run `pip install "gradlint[{extra}]"`',
-        )
 
 
 def _watch_files(
