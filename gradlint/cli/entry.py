@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "fix", "list", "sweep", "replay", "overrides", "init")
+_WORKING = ("check", "fix", "list", "sweep", "replay", "watch", "serve", "overrides", "init")
 _WORKING_IN_GROUP = (
     *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
     *(("baseline", "write"), ("baseline", "prune")),

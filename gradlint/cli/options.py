@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Annotated, Any
 
 import typer
@@ -153,6 +154,20 @@ def with_operators(paths: list[str]) -> list[str]:
     from gradlint.targets.resolve import holds_operators
 
     return [path for path in paths if holds_operators(path)]
+
+
+def require(package: str, command: str) -> None:
+    """Raise if ``package``, which the extra named as ``command`` brings, is not installed.
+
+    Raises:
+        GradlintError: it is not; the hint says what to run.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise GradlintError(
+            f"{package} is not installed",
+            place=command,
+            hint=f'run `pip install "gradlint[{command}]"`',
+        )
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:

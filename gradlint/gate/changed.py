@@ -33,16 +33,19 @@ class Changes:
         diff = ("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit, "--")
         others = ("ls-files", "--others", "--exclude-standard", "-z")
         self.files = {*self._paths(*diff), *self._paths(*others)}
-        self._parts = Parts(
-            self.root,
-            lambda: self._native,
-            exists=lambda file: file in self.files or os.path.isfile(file),
-        )
+        self._parts = self._made_of()
 
     def concern(self, files: Iterable[str]) -> bool:
         """Whether one of ``files`` changed, or something that it imports, includes or builds,
         directly or not."""
         return any(self._changed(file) for file in self._parts.closure(files))
+
+    def _made_of(self) -> Parts:
+        return Parts(
+            self.root,
+            lambda: self._native,
+            exists=lambda file: file in self.files or os.path.isfile(file),
+        )
 
     # -- git ------------------------------------------------------------------------------------
 
@@ -71,11 +74,7 @@ class Changes:
     @cached_property
     def _native(self) -> dict[str, set[str]]:
         """The native sources of the repository, by their names without folders."""
-        found: dict[str, set[str]] = {}
-        for path in {*self._paths("ls-files", "-z"), *self.files}:
-            if path.endswith(NATIVE):
-                found.setdefault(os.path.basename(path), set()).add(path)
-        return found
+        return _by_name({*self._paths("ls-files", "-z"), *self.files})
 
     def _changed(self, file: str) -> bool:
         """Whether ``file`` changed, or a submodule that it lies in."""
@@ -84,6 +83,34 @@ class Changes:
                 return True
             file = os.path.dirname(file)
         return False
+
+
+class Saved(Changes):
+    """Files that were just saved, for which no git is asked.
+
+    Args:
+        files: their paths; root: the folder below which files are looked at.
+    """
+
+    def __init__(self, files: Iterable[str], root: str) -> None:
+        self.revision = "the last look"
+        self.root = os.path.realpath(root)
+        self.files = {os.path.realpath(file) for file in files}
+        self._parts = self._made_of()
+
+    @cached_property
+    def _native(self) -> dict[str, set[str]]:
+        """The native sources that were saved; what includes them is not known without git."""
+        return _by_name(self.files)
+
+
+def _by_name(paths: Iterable[str]) -> dict[str, set[str]]:
+    """The native sources among ``paths``, by their names without folders."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        if path.endswith(NATIVE):
+            found.setdefault(os.path.basename(path), set()).add(path)
+    return found
 
 
 def unchanged(changes: Changes, settings: Settings, ref: OpRef) -> str:
