@@ -7,7 +7,6 @@ are first used.
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,9 +47,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        # It takes as long to import as all else up to the start of the server.
+        metadata = importlib.import_module("importlib.metadata")
         try:
-            return version("gradlint")
-        except PackageNotFoundError:
+            return metadata.version("gradlint")
+        except metadata.PackageNotFoundError:
             return "0+unknown"  # run from its sources, without having been installed
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

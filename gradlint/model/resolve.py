@@ -20,7 +20,16 @@ from gradlint.base.errors import GradlintError
 from gradlint.base.files import read_regular
 from gradlint.base.text import did_you_mean, error_line, nearest, short_text
 from gradlint.model.report import FailOn
-from gradlint.model.settings import DEVICES, DTYPES, Device, Dtype, Sanitizer, Settings
+from gradlint.model.settings import (
+    DEVICES,
+    DTYPES,
+    LEVELS,
+    Device,
+    Dtype,
+    Level,
+    Sanitizer,
+    Settings,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -234,6 +243,13 @@ _KINDS: dict[str, tuple[Any, str]] = {
         Annotated[dict[str, Codes], AfterValidator(lambda table: tuple(table.items()))],
         'a table [tool.gradlint.per-target-ignores] with lines such as "legacy/*.py" = ["GL602"]',
     ),
+    "severities": (
+        Annotated[
+            dict[Annotated[str, AfterValidator(_code)], Level],
+            AfterValidator(lambda table: tuple(table.items())),
+        ],
+        'a table [tool.gradlint.severities] with lines such as GL604 = "info"',
+    ),
     "order": (Annotated[int, Field(ge=1, le=2)], "1 or 2"),
     "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0 to 2^63 - 1"),
     "timeout": (
@@ -274,6 +290,7 @@ DESCRIPTIONS = {
     "select": "Rules to run: codes, beginnings of codes, or names.",
     "ignore": "Rules to leave out: codes, beginnings of codes, or names.",
     "per_target_ignores": "Pattern of a target, file or name → rules to leave out there.",
+    "severities": "Rule → error, warning or info, in place of its own severity; or off.",
     "order": "2 checks second derivatives, 1 leaves them out.",
     "seed": "Seed of all random numbers.",
     "timeout": "Seconds for loading, for finding inputs, and for each rule.",
@@ -341,6 +358,8 @@ def _plain_schema(name: str) -> dict[str, Any]:
     """What the value of one setting may be in a TOML file."""
     if name == "per_target_ignores":
         return {"type": "object", "additionalProperties": _texts(_LISTED)}
+    if name == "severities":
+        return {"type": "object", "additionalProperties": {"enum": list(LEVELS)}}
     if name in ("select", "ignore", "imports", "paths", "require_coverage"):
         return _texts(_LISTED)
     if name in ("devices", "dtypes"):
@@ -449,6 +468,9 @@ def _toml_place(path: str, text: str, key: str, item: str) -> str:
     found = re.compile(rf"^[ \t]*([\"']?){re.escape(key)}\1[ \t]*=", re.MULTILINE).search(
         text, start
     )
+    if found is None:
+        words = r"[ \t]*\.[ \t]*".join(("tool", "gradlint", rf"([\"']?){re.escape(key)}\1"))
+        found = re.compile(rf"^[ \t]*\[[ \t]*{words}[ \t]*\]", re.MULTILINE).search(text)
     if found is None:
         return path
     at = found.start() + len(found[0]) - len(found[0].lstrip())

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
 from gradlint.base.scratch import scratch_folder
+from gradlint.checking.severity import as_set
 from gradlint.model.events import FURTHER, Confirmable, Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Confirmation, Finding, TargetReport
@@ -400,6 +401,7 @@ class TargetTask:
 
     def _add(self, finding: Finding) -> bool:
         """Add it, or its rule to the same finding made before (then True)."""
+        finding = as_set(finding, self.settings)
         for other in self.report.findings:
             if _signature(other) != _signature(finding):
                 continue
@@ -519,11 +521,10 @@ class ConfirmTask:
         if answer is not None:
             report.confirmation = answer.confirmation
             if answer.confirmation.verdict == "refuted":
-                report.findings.append(
-                    _findings.wrong_by_itself(
-                        self._target.ref, self._target.settings, report, answer.wrong
-                    )
+                finding = _findings.wrong_by_itself(
+                    self._target.ref, self._target.settings, report, answer.wrong
                 )
+                report.findings.append(as_set(finding, self._target.settings))
                 report.verdict = "fail"
         elif ending.killed is None:
             report.confirmation = Confirmation("not confirmed", self._reason)
