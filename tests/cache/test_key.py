@@ -200,6 +200,7 @@ OTHERWISE: dict[str, Any] = {
     "baseline": "x",
     "require_coverage": ("x",),
     "max_failures": 3,
+    "severities": (("GL401", "info"),),
     "cluster": "local:2",
     "cache": "x",
 }
