@@ -13,6 +13,7 @@ from gradlint.reproduction.torch_alone.case import (
     Defect,
     compared,
     copied,
+    each_compared,
     mapped,
     precision,
     pulled,
@@ -307,18 +308,15 @@ def wrong_jvp(case: Case) -> Defect | None:
     return None
 
 
-def low_precision(case: Case, roundings: float = 8.0) -> Defect | None:
-    """A gradient that is farther from that in float64 than its dtype explains."""
-    wide = as_double(case).gradients()
-    for name, g, exact in zip(case.names, case.gradients(), wide):
-        found = compared(
-            g,
-            exact,
-            f"the gradient of `{name}` is less precise than its dtype allows",
-            "the same operator in float64, at the same values",
-            name,
-            roundings,
-        )
-        if found is not None:
-            return found
-    return None
+def low_precision(case: Case, roundings: float = 4.0) -> Defect | None:
+    """A gradient that is farther from that in float64 than its dtype explains. No number of
+    grad_output is negative, so that sums grow and what they lose shows."""
+    leaves, outputs = case.run()
+    vs = [None if v is None else v.abs() for v in case.cotangents(outputs)]
+    gradients = pulled(outputs, leaves, vs)
+    wide = as_double(case)
+    leaves, exact = wide.run()
+    weights = [None if v is None else v.to(y.dtype) for y, v in zip(exact, vs)]
+    what = "less precise than its dtype allows is the gradient of"
+    source = "the same operator in float64, at the same values"
+    return each_compared(case, gradients, pulled(exact, leaves, weights), what, source, roundings)
