@@ -34,11 +34,11 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
-        " or Riemannian gradient or relevance, or that is right for what an orthonormal basis"
-        " spans, or of a"
-        " surrogate: forward returns its input, or is a staircase that changes as backward says"
-        " over many stairs, or calls a Function that rounds or steps and explains the error, or"
-        " backward goes by the positive part of grad_output; second derivatives silently lost",
+        " or Riemannian gradient, relevance or a substitute, or that is right for what an"
+        " orthonormal basis spans, or of a surrogate: forward returns its input, or is a staircase"
+        " that changes as backward says over many stairs, or calls a Function that rounds or steps"
+        " and explains the error, or backward goes by the positive part of grad_output; second"
+        " derivatives silently lost",
     ),
     (
         "info",
@@ -52,10 +52,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range or an index falls below zero, or has no finite derivative by its own"
-        " operations; NaN at a single zero in a parameter of a"
-        " module that starts without one, or at extreme magnitudes of such a parameter; anything in"
-        " PyTorch's own code",
+        " an empty range or an index falls below zero, or a size or values that gradlint chose at"
+        " which forward has no finite derivative by its own operations; NaN at a single zero in a"
+        " parameter of a module that starts without one, or at extreme magnitudes of such a"
+        " parameter; anything in PyTorch's own code",
     ),
 )
 
@@ -219,6 +219,11 @@ POLICY = (
         "warning",
         "the documentation says that backward hands back relevance, which is no derivative",
         lambda g: g.explained == "attribution",
+    ),
+    Reason(
+        "warning",
+        "the documentation says that another gradient is put in place of the derivative",
+        lambda g: g.explained == "substitute",
     ),
     Reason(
         "warning",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from typing import Annotated
 
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.text import short_text
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
@@ -54,6 +56,15 @@ def check(
         ),
     ] = None,
     inputs: Inputs = None,
+    from_: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="COMMAND",
+            help="Run this program first, as gradlint record does, and check the operators that it "
+            'calls on inputs like those that it gave them: --from "pytest tests".',
+        ),
+    ] = None,
     device: Device = None,
     require_device: Annotated[
         bool | None,
@@ -222,6 +233,10 @@ def check(
     if show_settings:
         _console.write(settings_text(settings, origins))
         return 0
+    if from_ is not None:
+        targets = _recorded(from_, targets, settings)
+        if not targets:
+            return 5
     targets = targets_of(targets, settings, "check")
     if suggest:
         from gradlint.repair.installed import check_installed
@@ -259,6 +274,25 @@ def _suggest(run: Run, settings: Settings, *, quiet: bool) -> None:
         fixes(run.report, settings, begin=telling(quiet=quiet))
     except KeyboardInterrupt:
         run.report.interrupted = True
+
+
+def _recorded(command: str, targets: Texts, settings: Settings) -> list[str]:
+    """The specs of the operators that a program calls."""
+    if targets:
+        raise GradlintError(
+            "the program says what is checked",
+            place="--from",
+            hint=f"leave out {short_text(targets[0], 40)}, or --from",
+        )
+    from gradlint.cli.recorded import summary
+    from gradlint.gate.choice import CACHE
+    from gradlint.recording import record, words_of
+
+    folder = os.path.join(CACHE, "recorded")
+    shutil.rmtree(folder, ignore_errors=True)
+    found = record(words_of(command, "--from"), folder, settings)
+    _console.write(summary(found, folder), sys.stderr)
+    return found.paths
 
 
 def _interpret_triton() -> None:

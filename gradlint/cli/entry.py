@@ -53,8 +53,9 @@ def _run(words: list[str]) -> int:
     _server.adopt()
     try:
         # torch loads while the command line is imported and read
-        many = any(_holds_many(word) for word in words[1:])
-        _server.start(_load(words), private="--untrusted" in words, many=many)
+        if not _records(words):
+            many = any(_holds_many(word) for word in words[1:])
+            _server.start(_load(words), private="--untrusted" in words, many=many)
         from gradlint.cli.app import main as run
 
         return run(words)
@@ -68,6 +69,11 @@ def _works(words: Sequence[str]) -> bool:
     """Whether the command will need a worker."""
     named = len(words) > 1 and (words[0] in _WORKING or tuple(words[:2]) in _WORKING_IN_GROUP)
     return named and not {"-h", "--help"} & set(words)
+
+
+def _records(words: Sequence[str]) -> bool:
+    """Whether a program of the user's runs first, from which the server would take time."""
+    return any(word.partition("=")[0] == "--from" for word in words)
 
 
 def _load(words: Sequence[str]) -> Load:

@@ -124,6 +124,7 @@ Explanation = Literal[
     "constant",
     "geometry",
     "attribution",
+    "substitute",
     "subspace",
 ]
 

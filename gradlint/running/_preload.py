@@ -82,6 +82,7 @@ PACKAGES = (
 READING = (
     "targets.bytecode",
     "targets.nodes",
+    "targets.calls",
     "targets.example_calls",
     "trace.coverage",
     "experiments.transforms.compiled",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gradlint.base.errors import GradlintError, TargetError
@@ -45,6 +47,7 @@ from gradlint.running.job import (
     DevicesWork,
     ExpandWork,
     Job,
+    LearnWork,
     StarterWork,
     SweepWork,
     Work,
@@ -61,6 +64,7 @@ _RESULTS: dict[type[Work[Any]], type] = {
     BuildWork: str,
     CallWork: object,
     DevicesWork: dict,
+    LearnWork: dict,
     StarterWork: str,
 }
 
@@ -211,6 +215,39 @@ def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> An
     settings = work.settings
     memory = _memory.allowance(settings.memory_mb, 1, settings.devices)
     return _run(CallTask(Job(work, memory), work.ref, settings, settings.timeout))
+
+
+def learned(
+    works: Sequence[LearnWork],
+    jobs: int,
+    on_tick: Callable[[Sequence[Running]], None] | None = None,
+) -> list[dict[str, Any] | GradlintError]:
+    """What comes of each of ``works``, or the error that stands in its place.
+
+    A worker that crashes or hangs while sizes are shrunk is followed by one that leaves them as
+    they are.
+    """
+    _server.start()
+    found: dict[int, dict[str, Any] | GradlintError] = {}
+    left = dict(enumerate(works))
+    for shrink in (True, False):
+        tasks = {}
+        for number, work in left.items():
+            work = dataclasses.replace(work, shrink=shrink)
+            memory = _memory.allowance(work.settings.memory_mb, jobs, work.settings.devices)
+            job = Job(work, memory)
+            tasks[number] = CallTask(job, work.ref, work.settings, work.settings.timeout)
+        schedule(tasks.values(), jobs, on_tick)
+        for number, task in tasks.items():
+            try:
+                found[number] = task.outcome()
+                del left[number]
+            except WorkerFailed as error:
+                found[number] = error
+            except GradlintError as error:
+                found[number] = error
+                del left[number]
+    return [found[number] for number in range(len(works))]
 
 
 def starter(target: str, settings: Settings, folder: str = ".") -> str:

@@ -88,6 +88,25 @@ class StarterWork(Work[str]):
 
 
 @dataclass(frozen=True)
+class LearnWork(Work[dict[str, Any]]):
+    """Write a specification of ``ref`` from its calls in ``files``, for a file in ``folder``.
+
+    Args:
+        providers: modules of which one registers the operator, the likeliest first.
+        header: comments for its first lines.
+        shrink: whether samples are made smaller.
+    """
+
+    ref: OpRef
+    settings: Settings
+    files: tuple[str, ...]
+    folder: str
+    header: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    shrink: bool = True
+
+
+@dataclass(frozen=True)
 class AuditWork(Work[dict[str, Any]]):
     """Audit the class ``ref``, which overrides torch's functions."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from gradlint.base.errors import NotHere
+from gradlint.base.errors import GradlintError, NotHere, TargetError
 from gradlint.base.text import error_line
 from gradlint.checking.examine import examine as examine_rules
 from gradlint.checking.listing import list_only
@@ -21,6 +22,7 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
+from gradlint.recorded.learn import Learned, learn
 from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
 from gradlint.running.job import (
@@ -28,6 +30,7 @@ from gradlint.running.job import (
     CheckWork,
     ConfirmWork,
     ExpandWork,
+    LearnWork,
     StarterWork,
     SweepWork,
     Work,
@@ -65,6 +68,8 @@ def run(work: Work[Any], send: Emit) -> None:
                     make_importable()
                     refs = expand(ref, settings)
                 send(Refs(refs))
+            case LearnWork():
+                send(Result(dataclasses.asdict(_learned(work))))
             case AuditWork(ref, settings):
                 make_importable()
                 send(Result(audit(ref, settings)))
@@ -93,6 +98,37 @@ def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
     with phase("inputs"), preserved_state():
         with_shapes(op, samples, settings.seed)
     return op, samples
+
+
+def _learned(work: LearnWork) -> Learned:
+    """The specification of an operator from its calls."""
+    settings = work.settings
+    with phase("import"):
+        make_importable()
+        settings = _providing(work)
+        op = load_target(work.ref, settings)
+    of_torch()
+    with phase("inputs"), preserved_state():
+        return learn(op, work.files, settings, work.folder, work.header, shrink=work.shrink)
+
+
+def _providing(work: LearnWork) -> Settings:
+    """The settings with the module that registers the operator, found by trying."""
+    settings = work.settings
+    error: GradlintError | None = None
+    for provider in ("", *work.providers):
+        tried = dataclasses.replace(
+            settings, imports=(*settings.imports, *([provider] if provider else []))
+        )
+        try:
+            load_target(work.ref, tried)
+            return tried
+        except (TargetError, LoadError) as problem:
+            error = error or (problem if isinstance(problem, TargetError) else None)
+            if not work.providers:
+                raise
+    assert error is not None
+    raise error
 
 
 def _loaded(send: Emit, ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:

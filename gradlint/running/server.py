@@ -18,8 +18,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess, current_process
@@ -165,22 +165,23 @@ def start(
 
 
 def launch(
-    process: BaseProcess,
+    prepared: Callable[[], AbstractContextManager[BaseProcess]],
     interpreter: str | None = None,
     *,
     timeout: float = float("inf"),
     private: bool = False,
-) -> int | None:
-    """Start ``process``, of ``context(interpreter)``, without running the main program again.
+) -> tuple[BaseProcess, int | None]:
+    """Start a process of ``context(interpreter)``, without running the main program again.
 
     Args:
-        process: not started yet.
+        prepared: makes a process that is not started yet, for each attempt another one: a server
+            that ends while it starts a process may have started it, and nobody knows.
         interpreter: see ``Job``.
         timeout: seconds in which a server that answered before must have started it.
         private: see :func:`start`.
 
     Returns:
-        The process id of the server; None where there is none.
+        The process, and the process id of the server; None where there is none.
 
     Raises:
         ServerLost: the server ended every time.
@@ -192,7 +193,7 @@ def launch(
             start(private=private)
         try:
             with _lock, _main_left_alone(), _spawned_by(interpreter), _answering(served, timeout):
-                with interruptible():
+                with prepared() as process, interruptible():
                     process.start()
                 server = _pid() if served else None
         except _ENDED:
@@ -206,7 +207,7 @@ def launch(
             raise
         if server is not None:
             _answered.add(server)
-        return server
+        return process, server
     raise ServerLost(
         "the process from which gradlint's workers come ended "
         f"{_MOST_STARTS} times while a worker was started"

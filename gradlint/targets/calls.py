@@ -136,16 +136,26 @@ Scopes = tuple[ast.AST, ...]
 def _calls(file: SourceFile, name: str, applied: bool) -> Iterator[tuple[ast.Call, Scopes]]:
     """Calls of the operator in a file, each with the functions and classes around it."""
     assert file.tree is not None
-    aliases = {
-        target.id
-        for statement in bindings(file.tree.body)
-        if isinstance(statement, ast.Assign)
-        and dotted(statement.value).endswith(f"{name}.apply" if applied else name)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    }
-
+    aliases = aliases_of(file.tree, f"{name}.apply" if applied else name)
     yield from calls_to(file.tree, called_as(name, aliases, applied))
+
+
+def aliases_of(tree: ast.Module, ending: str) -> set[str]:
+    """The variables of a module that are assigned a name which ends in ``ending``."""
+    return {name for value, name in _renamings(tree) if value.endswith(ending)}
+
+
+@lru_cache(maxsize=4096)
+def _renamings(tree: ast.Module) -> list[tuple[str, str]]:
+    """Dotted names that ``tree`` assigns to variables, and these."""
+    return [
+        (value, target.id)
+        for statement in bindings(tree.body)
+        if isinstance(statement, ast.Assign)
+        for value in [dotted(statement.value)]
+        for target in statement.targets
+        if value and isinstance(target, ast.Name)
+    ]
 
 
 def called_as(name: str, aliases: Collection[str], applied: bool) -> list[str]:
@@ -190,6 +200,14 @@ def _call_index(tree: ast.Module) -> dict[str, list[tuple[int, ast.Call, Scopes]
 
     walk(tree, ())
     return index
+
+
+def read_ahead(path: str) -> None:
+    """Do once what depends on the file at ``path`` alone."""
+    source = read_source(path)
+    if source is not None and source.tree is not None:
+        _call_index(source.tree)
+        _renamings(source.tree)
 
 
 def _bind(call: ast.Call, parameters: list[str], scope: _Scope) -> dict[str, Hint]:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradlint.targets.calls import (
+    aliases_of,
     argument_names,
     called_as,
     calls_to,
@@ -118,7 +119,6 @@ def read_ahead(path: str) -> None:
     source = read_source(path)
     if source is not None and source.tree is not None:
         _documented(source)
-        list(calls_to(source.tree, ()))
 
 
 def _code_of(text: str) -> Iterator[ast.Module]:
@@ -140,13 +140,8 @@ def _calls_of(
 ) -> Iterator[_Environment]:
     """Parameter → expression for every call, through wrappers where a call is in one."""
     aliases = {name} if not applied else set()
-    for tree in trees:
-        for statement in bindings(tree.body):
-            called = dotted(statement.value) if isinstance(statement, ast.Assign) else ""
-            if applied and called.endswith(f"{name}.apply"):
-                aliases |= {
-                    t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)
-                }
+    for tree in trees if applied else ():
+        aliases |= aliases_of(tree, f"{name}.apply")
     for tree in trees:
         for site in _sites(tree, name, applied, aliases):
             bound = _bound(site, parameters)

@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -171,6 +173,28 @@ def _kill_once_begun(mark: Path, pid: int, number: signal.Signals) -> None:
     os.kill(pid, number)
 
 
+def test_what_a_server_started_before_it_ended_is_not_taken_for_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "begun"
+    tell, started = forkserver.read_signed, []
+
+    def told(descriptor: int) -> int:
+        """What the server says of the process that it started: at first, it ends instead."""
+        pid = tell(descriptor)
+        started.append(pid)
+        if len(started) == 1:
+            server = _server._pid()
+            assert server is not None
+            _kill_once_begun(mark, server, signal.SIGKILL)
+            raise EOFError
+        return pid
+
+    monkeypatch.setattr(forkserver, "read_signed", told)
+    assert call_in_worker(CallWork(_begin, (str(mark),)), timeout=60.0) == 2
+    assert len(set(started)) >= 2
+
+
 def test_a_server_that_never_lives_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_server, "start", lambda *_, **__: None)
 
@@ -179,7 +203,7 @@ def test_a_server_that_never_lives_is_an_internal_error(monkeypatch: pytest.Monk
             raise EOFError
 
     with pytest.raises(_server.ServerLost, match="ended 3 times while a worker was started"):
-        _server.launch(Process())  # type: ignore[arg-type]
+        _server.launch(lambda: nullcontext(Process()))  # type: ignore[arg-type]
 
     def lost(*_: object) -> None:
         raise _server.ServerLost("it ended")
