@@ -63,7 +63,7 @@ def candidates(text: str, fault: Fault) -> list[Candidate]:
     heirs = " and ".join(f"`{name}`" for name in scene.heirs)
     shared = f"{heirs}, derived from `{scene.owner.name.value}`, may change too" if heirs else ""
     for family in FAMILIES:
-        for one in family(scene):
+        for one in _from(family, scene):
             edits = tuple(narrowed(text, edit) for edit in one.edits)
             new = changed(text, edits)
             if new is None or new == text:
@@ -75,6 +75,14 @@ def candidates(text: str, fault: Fault) -> list[Candidate]:
     ordered = sorted(found.values(), key=lambda one: (one.fit, one.size))
     kept = [one for one in ordered if one.fit < Fit.REWRITE][:MOST]
     return [*kept, *(one for one in ordered if one.fit == Fit.REWRITE)]
+
+
+def _from(family: Family, scene: Scene) -> list[Candidate]:
+    """What ``family`` proposes; nothing where it can't read what people write."""
+    try:
+        return list(family(scene))
+    except Exception:  # the other families go on: what they propose is verified anyway
+        return []
 
 
 def proposed(text: str, fault: dict[str, Any]) -> dict[str, Any]:

@@ -233,21 +233,22 @@ class _Search:
         return reports
 
     def _better(self, report: TargetReport, finding: Finding) -> bool:
-        """Whether ``report`` has fewer findings than before, and lacks nothing that passed."""
+        """Whether ``finding`` is gone in ``report``, and nothing is worse than before. What could
+        not be told before, as long as something else was wrong, may be found now: it is mended
+        next, or there is no fix."""
         if report.verdict not in ("pass", "fail", "inconclusive") or not _same(self.base, report):
-            return False
-        before, after = _keys(self.base.findings), _keys(report.findings)
-        if not after <= before or (finding.code, finding.input) in after:
             return False
         passed = {_check(one) for one in self.base.checks if one.verdict == "pass"}
         still = {_check(one) for one in report.checks if one.verdict == "pass"}
-        fewer = len(_roots(report)) < len(_roots(self.base)) or finding.severity == "info"
-        seen = any(
-            one.code == finding.code and one.sample == finding.sample for one in report.checks
-        )
-        if not passed <= still or not fewer or (finding.sample and not seen):
+        if not passed <= still:
             return False
-        return bool(_roots(report)) or report.verdict == "pass"
+        seen = {(one.code, one.sample) for one in report.checks}
+        if finding.sample and (finding.code, finding.sample) not in seen:
+            return False
+        new = _keys(report.findings) - _keys(self.base.findings)
+        gone = (finding.code, finding.input) not in _keys(report.findings)
+        untold = not {code for code, _ in new} & {check[0] for check in passed}
+        return gone and untold and (bool(_roots(report)) or report.verdict == "pass")
 
 
 def _fault(text: str, finding: Finding, report: TargetReport) -> dict[str, Any]:
