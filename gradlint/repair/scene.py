@@ -134,15 +134,23 @@ class Scene:
             left += [known[name] for name in names if name in known]
         return found
 
-    @cached_property
-    def heirs(self) -> list[str]:
-        """Classes of the file that derive from the class, directly."""
-        name = self.owner.name.value
-        return [
+    def heirs(self, edits: Sequence[Edit]) -> list[str]:
+        """Classes of the file that derive from the class and inherit what ``edits`` change."""
+        changed = {
             node.name.value
-            for node in self.tree.within(self.tree.module, libcst.ClassDef)
-            if any(self.tree.code(base.value) == name for base in node.bases)
-        ]
+            for node in self.owner.body.body
+            if isinstance(node, libcst.FunctionDef)
+            and any(
+                self.tree.span(node)[0] <= edit.start <= self.tree.span(node)[1] for edit in edits
+            )
+        }
+        found = []
+        for node in self.tree.within(self.tree.module, libcst.ClassDef):
+            own = {one.name.value for one in node.body.body if isinstance(one, libcst.FunctionDef)}
+            derives = any(self.tree.code(one.value) == self.owner.name.value for one in node.bases)
+            if derives and not changed <= own:
+                found.append(node.name.value)
+        return found
 
     def method(self, name: str) -> Method | None:
         """The method called ``name``, also where it is inherited from a class of the file."""
