@@ -11,12 +11,15 @@ from typing import Annotated
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.terminal import clean
 from gradlint.base.text import short_text
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
     BaselineFile,
+    Cache,
     ChangedSince,
+    Cluster,
     Color,
     Debug,
     Device,
@@ -26,6 +29,7 @@ from gradlint.cli.options import (
     Inputs,
     Jobs,
     LastFailed,
+    NoCache,
     Order,
     Output,
     Seed,
@@ -131,6 +135,9 @@ def check(
     changed_since: ChangedSince = None,
     shard: Shard = None,
     last_failed: LastFailed = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
     max_failures: Annotated[
         int | None,
         option(
@@ -140,6 +147,14 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    repro: Annotated[
+        str | None,
+        option(
+            "--repro",
+            metavar="DIR",
+            help="Write a script for each finding into DIR, which shows it with PyTorch alone.",
+        ),
+    ] = None,
     show_settings: Annotated[
         bool,
         option("--show-settings", help="Show every setting and where it comes from; run nothing."),
@@ -225,6 +240,8 @@ def check(
             "baseline": baseline,
             "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
+            "cache": "" if no_cache else cache,
+            "cluster": cluster,
             "debug": debug or None,
         },
         rules=rule_names(),
@@ -238,10 +255,7 @@ def check(
         if not targets:
             return 5
     targets = targets_of(targets, settings, "check")
-    if suggest:
-        from gradlint.repair.installed import check_installed
-
-        check_installed("--suggest")
+    _able_to(suggest=suggest)
     with _progress.watching(quiet=quiet) as watch:
         run = gated(
             targets,
@@ -251,9 +265,11 @@ def check(
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
         )
+        if repro is not None:
+            _reproduce(run, settings, repro)
     if run.empty:
         outputs = outputs.without_people()
-    if suggest and not run.report.interrupted:
+    if suggest:
         _suggest(run, settings, quiet=quiet)
     unwritten = outputs.write(run.report)
     if statistics and not run.empty:
@@ -265,15 +281,12 @@ def check(
     return GradlintError.exit_code if lost else run.exit_code
 
 
-def _suggest(run: Run, settings: Settings, *, quiet: bool) -> None:
-    """Attach verified changes to the findings of ``run``."""
-    from gradlint.cli.fix import telling
-    from gradlint.repair.mend import fixes
+def _able_to(*, suggest: bool) -> None:
+    """See before the run that what is asked for is installed."""
+    if suggest:
+        from gradlint.repair.installed import check_installed
 
-    try:
-        fixes(run.report, settings, begin=telling(quiet=quiet))
-    except KeyboardInterrupt:
-        run.report.interrupted = True
+        check_installed("--suggest")
 
 
 def _recorded(command: str, targets: Texts, settings: Settings) -> list[str]:
@@ -293,6 +306,38 @@ def _recorded(command: str, targets: Texts, settings: Settings) -> list[str]:
     found = record(words_of(command, "--from"), folder, settings)
     _console.write(summary(found, folder), sys.stderr)
     return found.paths
+
+
+def _suggest(run: Run, settings: Settings, *, quiet: bool) -> None:
+    """Attach verified changes to the findings of ``run``, if it came to its end."""
+    if run.report.interrupted:
+        return
+    from gradlint.cli.fix import telling
+    from gradlint.repair.mend import fixes
+
+    try:
+        fixes(run.report, settings, begin=telling(quiet=quiet))
+    except KeyboardInterrupt:
+        run.report.interrupted = True
+
+
+def _reproduce(run: Run, settings: Settings, folder: str) -> None:
+    """Write scripts for the findings of a run that came to its end, and say on the error stream
+    what came of each."""
+    if run.report.interrupted:
+        return
+    from gradlint.reproducing import Written, write_scripts
+
+    def tell(written: Written) -> None:
+        if written.path:
+            fewer = f", with {written.after} of {written.before} numbers left"
+            less = fewer if written.after < written.before else ""
+            line = f"script for {written.code} of {written.target}: {written.path}{less}"
+        else:
+            line = f"no script for {written.code} of {written.target}: {written.why}"
+        _console.write(clean(line) + "\n", sys.stderr)
+
+    write_scripts(run.report, settings, folder, tell)
 
 
 def _interpret_triton() -> None:

@@ -19,6 +19,7 @@ from gradlint.base.files import (
 )
 from gradlint.base.terminal import SafeStream, disarmed, lines_of, obeyed
 from gradlint.base.text import error_line
+from gradlint.cli import starting as _starting
 
 #: Characters that are written at once.
 _AT_ONCE = 2**16
@@ -50,6 +51,7 @@ def write(text: str, stream: TextIO | None = None, *, colored: bool = False) -> 
         stream: default the standard output.
         colored: whether ``text`` was laid out by gradlint, and holds colours of its own.
     """
+    _starting.clear()
     target = stream or sys.stdout
     if colored:
         target = obeyed(target)

@@ -81,6 +81,7 @@ class FindingView:
     source: list[MarkedLine]
     rows: list[Shown]
     map: HeatMap | None
+    script: str
 
 
 @dataclass
@@ -263,6 +264,7 @@ class _Page:
             source=source,
             rows=list(self._finding_rows(finding, target)),
             map=heat_map(finding, target),
+            script="\n".join(lines_of(finding.script.text)) if finding.script is not None else "",
         )
 
     def _finding_rows(self, finding: Finding, target: TargetReport) -> Iterator[Shown]:
@@ -286,6 +288,8 @@ class _Page:
             yield Shown("diff", list(map(clean, finding.fix.diff.splitlines())), code=True)
         if finding.reproduce:
             yield Shown("reproduce", [clean(finding.reproduce)], code=True)
+        if finding.script is not None:
+            yield Shown("script", [clean(wording.script(finding.script.path))], code=True)
 
     def _notes(self, target: TargetReport, verdict: str) -> list[str]:
         """The reasons of checks of one verdict, each with its rules."""
