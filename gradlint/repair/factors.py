@@ -73,9 +73,10 @@ def scaled(scene: Scene) -> Iterator[Candidate]:
                 yield Candidate(
                     f"multiply the gradient of `{scene.fault.input}` by `{wanted}`",
                     (scene.tree.replaced(node, _multiplied(scene, node, text)), *edits),
-                    Fit.NAMED,
+                    Fit.NAMED if _number(wanted) is None else Fit.LIKELY,
                 )
             yield from _by_sizes(scene, node, wanted)
+            yield from _by_arguments(scene, node, wanted)
 
 
 def negative(scene: Scene) -> Iterator[Candidate]:
@@ -120,9 +121,13 @@ def _written(scene: Scene, wanted: str) -> tuple[str, tuple[Edit, ...]] | None:
     text = re.sub(r"\bgrad_outputs?\[(\d+)\]", lambda m: _incoming(scene, int(m[1])), text)
     text = re.sub(r"\bgrad_output\b", _incoming(scene, 0), text)
     try:
-        names = {n.id for n in ast.walk(ast.parse(text, mode="eval")) if isinstance(n, ast.Name)}
+        names = _names_in(text)
     except SyntaxError:
         return None
+    for known, held in scene.attributes.items():
+        if not known.isidentifier() and re.search(rf"(?<![\w.]){re.escape(known)}", text):
+            text = text.replace(known, held)
+            names = _names_in(text) - ({scene.backward.ctx} if scene.backward else set())
     edits: list[Edit] = []
     for name in sorted(names - {"math", *scene.incoming}):
         found = scene.reach(name)
@@ -133,6 +138,34 @@ def _written(scene: Scene, wanted: str) -> tuple[str, tuple[Edit, ...]] | None:
     if "math." in text:
         edits += _import_math(scene)
     return text, tuple(edits)
+
+
+def _names_in(text: str) -> set[str]:
+    found = ast.walk(ast.parse(text, mode="eval"))
+    return {node.id for node in found if isinstance(node, ast.Name)}
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _by_arguments(scene: Scene, node: libcst.BaseExpression, wanted: str) -> Iterator[Candidate]:
+    """Where the factor is a number that an argument may have as well, of which only its place on
+    the context is known: one that the gradient does not use."""
+    if _number(wanted) is None:
+        return
+    for held in scene.numbers:
+        if held in scene.tree.code(node):
+            continue
+        for text in (held, f"1/{held}"):
+            yield Candidate(
+                f"multiply the gradient of `{scene.fault.input}` by `{text}`",
+                (scene.tree.replaced(node, _multiplied(scene, node, text)),),
+                Fit.NAMED,
+            )
 
 
 def _incoming(scene: Scene, place: int) -> str:
@@ -170,12 +203,11 @@ def _times(left: str, factor: str) -> str:
 def _in_the_formula(scene: Scene, node: libcst.BaseExpression, wanted: str) -> Iterator[Candidate]:
     """Where the factor is a number: another number in the place of one that is there already, or
     no such number; where it is the inverse of a factor that is there: without that."""
-    tree = scene.tree
-    try:
-        factor = Fraction(wanted)
-    except (ValueError, ZeroDivisionError):
-        factor = None
+    tree, factor = scene.tree, _number(wanted)
     start, end = tree.outer(node)
+    # A number in the source that happens to be an argument's would be right for that one alone.
+    spare = [held for held in scene.numbers if held not in tree.code(node)]
+    fit = Fit.LIKELY if spare else Fit.NAMED
     for product in factors(node):
         for side, other in ((product.left, product.right), (product.right, product.left)):
             if side is product.left and is_product(side):
@@ -191,7 +223,7 @@ def _in_the_formula(scene: Scene, node: libcst.BaseExpression, wanted: str) -> I
                         f"write {text} in place of {tree.code(side)} in the gradient of "
                         f"`{scene.fault.input}`",
                         (Edit(first, last, text),),
-                        Fit.NAMED,
+                        fit,
                     )
             code = tree.code(side)
             inverse = wanted in (f"1/{code}", f"1/{code.rpartition('.')[2]}")
@@ -204,15 +236,14 @@ def _in_the_formula(scene: Scene, node: libcst.BaseExpression, wanted: str) -> I
                 yield Candidate(
                     f"leave the factor {code} out of the gradient of `{scene.fault.input}`",
                     (Edit(start, end, tree.text[start:p] + tree.code(other) + tree.text[q:end]),),
-                    Fit.NAMED,
+                    fit if factor is not None else Fit.NAMED,
                 )
 
 
 def _by_sizes(scene: Scene, node: libcst.BaseExpression, wanted: str) -> Iterator[Candidate]:
     """Where the factor is a number that a size, or another argument, has as well."""
-    try:
-        factor = Fraction(wanted)
-    except (ValueError, ZeroDivisionError):
+    factor = _number(wanted)
+    if factor is None:
         return
     if factor.numerator != 1 and factor.denominator != 1:
         return
@@ -232,7 +263,7 @@ def _by_sizes(scene: Scene, node: libcst.BaseExpression, wanted: str) -> Iterato
                         scene.tree.replaced(node, _multiplied(scene, node, factor_text)),
                         *found[1],
                     ),
-                    Fit.LIKELY,
+                    Fit.NAMED,
                 )
 
 

@@ -22,7 +22,7 @@ from gradlint.repair import (
     transposes,
     writes,
 )
-from gradlint.repair.candidate import Candidate, Fit, changed, narrowed
+from gradlint.repair.candidate import Candidate, Edit, Fit, changed, narrowed
 from gradlint.repair.scene import Fault, Known, NoPlace, Scene
 from gradlint.repair.tree import Tree, Unreadable
 
@@ -60,21 +60,33 @@ def candidates(text: str, fault: Fault) -> list[Candidate]:
     """
     scene = Scene(Tree(text), fault)
     found: dict[str, Candidate] = {}
-    heirs = " and ".join(f"`{name}`" for name in scene.heirs)
-    shared = f"{heirs}, derived from `{scene.owner.name.value}`, may change too" if heirs else ""
     for family in FAMILIES:
-        for one in family(scene):
+        for one in _from(family, scene):
             edits = tuple(narrowed(text, edit) for edit in one.edits)
             new = changed(text, edits)
             if new is None or new == text:
                 continue
-            one = Candidate(one.title, edits, one.fit, one.note or shared)
+            one = Candidate(one.title, edits, one.fit, one.note or _shared(scene, edits))
             known = found.get(new)
             if known is None or (one.fit, one.size) < (known.fit, known.size):
                 found[new] = one
     ordered = sorted(found.values(), key=lambda one: (one.fit, one.size))
     kept = [one for one in ordered if one.fit < Fit.REWRITE][:MOST]
     return [*kept, *(one for one in ordered if one.fit == Fit.REWRITE)]
+
+
+def _shared(scene: Scene, edits: tuple[Edit, ...]) -> str:
+    """A warning where other classes inherit what is changed."""
+    heirs = " and ".join(f"`{name}`" for name in scene.heirs(edits))
+    return f"{heirs}, derived from `{scene.owner.name.value}`, may change too" if heirs else ""
+
+
+def _from(family: Family, scene: Scene) -> list[Candidate]:
+    """What ``family`` proposes; nothing where it can't read what people write."""
+    try:
+        return list(family(scene))
+    except Exception:  # the other families go on: what they propose is verified anyway
+        return []
 
 
 def proposed(text: str, fault: dict[str, Any]) -> dict[str, Any]:

@@ -116,8 +116,11 @@ def squeezed(scene: Scene) -> Iterator[Candidate]:
     """An axis for ``squeeze()``, which drops every axis of size 1."""
     if scene.fault.code not in ("GL201", "GL202", "GL706"):
         return
-    tree = scene.tree
-    for source in scene.sources(scene.fault.input):
+    tree, backward = scene.tree, scene.backward
+    places: list[libcst.CSTNode] = [*scene.sources(scene.fault.input)]
+    if not places and backward is not None and scene.own(backward):
+        places = [backward.node]
+    for source in places:
         for call in tree.within(source, libcst.Call):
             if method_call(call, "squeeze") is None or call.args:
                 continue

@@ -134,15 +134,23 @@ class Scene:
             left += [known[name] for name in names if name in known]
         return found
 
-    @cached_property
-    def heirs(self) -> list[str]:
-        """Classes of the file that derive from the class, directly."""
-        name = self.owner.name.value
-        return [
+    def heirs(self, edits: Sequence[Edit]) -> list[str]:
+        """Classes of the file that derive from the class and inherit what ``edits`` change."""
+        changed = {
             node.name.value
-            for node in self.tree.within(self.tree.module, libcst.ClassDef)
-            if any(self.tree.code(base.value) == name for base in node.bases)
-        ]
+            for node in self.owner.body.body
+            if isinstance(node, libcst.FunctionDef)
+            and any(
+                self.tree.span(node)[0] <= edit.start <= self.tree.span(node)[1] for edit in edits
+            )
+        }
+        found = []
+        for node in self.tree.within(self.tree.module, libcst.ClassDef):
+            own = {one.name.value for one in node.body.body if isinstance(one, libcst.FunctionDef)}
+            derives = any(self.tree.code(one.value) == self.owner.name.value for one in node.bases)
+            if derives and not changed <= own:
+                found.append(node.name.value)
+        return found
 
     def method(self, name: str) -> Method | None:
         """The method called ``name``, also where it is inherited from a class of the file."""
@@ -315,6 +323,17 @@ class Scene:
             found.update(zip(self.saved, self.unpacked, strict=True))
         return found
 
+    @property
+    def numbers(self) -> list[str]:
+        """Attributes of the context that may be numbers: what is neither kept as a tensor nor says
+        what a tensor is like."""
+        tensors = {one.name for one in self.fault.known if one.shape is not None}
+        return [
+            held
+            for text, held in self.attributes.items()
+            if text not in tensors and not re.search(r"\.(shape|size\(\)|dtype|device)$", text)
+        ]
+
     def reach(self, text: str) -> tuple[str, tuple[Edit, ...]] | None:
         """How backward can write what forward writes as ``text``, and what must be added for it;
         None if it can't be had by a small change."""
@@ -379,7 +398,8 @@ class Scene:
         return None
 
     def definition(self, node: libcst.BaseExpression) -> libcst.BaseExpression | None:
-        """What the name ``node`` was assigned, where its method assigns it once, else None."""
+        """What the name ``node`` was assigned, where its method assigns it once but for ``None``,
+        else None."""
         method = self.tree.nearest(node, libcst.FunctionDef)
         if not isinstance(node, libcst.Name) or method is None:
             return None
@@ -387,7 +407,9 @@ class Scene:
             one.value
             for one in self.tree.within(method, libcst.Assign)
             for target in one.targets
-            if isinstance(target.target, libcst.Name) and target.target.value == node.value
+            if isinstance(target.target, libcst.Name)
+            and target.target.value == node.value
+            and self.tree.code(one.value) != "None"
         ]
         again = any(
             isinstance(one.target, libcst.Name) and one.target.value == node.value

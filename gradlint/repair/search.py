@@ -14,7 +14,7 @@ from typing import Any
 from gradlint.model.op import OpRef, Overlay
 from gradlint.model.report import Argument, Finding, Fix, TargetReport
 from gradlint.model.settings import Settings
-from gradlint.repair.candidate import Edit, changed
+from gradlint.repair.candidate import Edit, Fit, changed
 from gradlint.repair.propose import proposed
 from gradlint.repair.source import Source, Unchangeable, difference, offset_of, replacements
 from gradlint.running.call import WorkerFailed, call_in_worker
@@ -32,6 +32,10 @@ MOST_ROUNDS = 4
 #: Findings without a place in the source that a candidate could change, or whose change would be
 #: another operator: it can't be loaded, no inputs are found, or the process ended.
 _HOPELESS = ("GL001", "GL002", "GL005", "GL006", "GL007", "GL008")
+
+#: Rules of what can't be told as long as the first order is wrong, and what a change may say
+#: openly: that backward can be differentiated once only.
+_LATER, _OPEN = "GL5", ("GL503",)
 
 #: Seconds in which candidates must have been made (heuristic: it takes milliseconds).
 _PROPOSE_S = 60.0
@@ -196,6 +200,7 @@ class _Search:
     ) -> tuple[str, TargetReport] | None:
         quick = replace(self.settings, select=(finding.code,), ignore=())
         verified = 0
+        halfway: tuple[dict[str, Any], str, TargetReport] | None = None
         batch = max(1, self.settings.jobs)
         texts = [
             (one, new)
@@ -208,18 +213,34 @@ class _Search:
             reports = self._examined(source, [new for _, new in some], quick)
             self.result.tried += len(some)
             for (one, new), report in zip(some, reports, strict=True):
+                if one["fit"] == Fit.REWRITE and halfway is not None:
+                    return self._taken(*halfway)
                 if not _passes(report, finding):
                     continue
                 (full,) = self._examined(source, [new], self.settings)
                 self.result.verified += 1
                 verified += 1
                 if self._better(full, finding):
-                    self.titles.append(one["title"])
-                    self.notes += [one["note"]] if one["note"] else []
-                    return new, full
+                    if _roots(full) and len(_roots(full)) >= len(_roots(self.base)):
+                        halfway = halfway or (one, new, full)  # something else came to light
+                    else:
+                        return self._taken(one, new, full)
                 if verified >= MOST_VERIFIED:
-                    return None
-        return None
+                    break
+            if verified >= MOST_VERIFIED:
+                break
+        return self._taken(*halfway) if halfway is not None else None
+
+    def _taken(
+        self, one: dict[str, Any], text: str, report: TargetReport
+    ) -> tuple[str, TargetReport]:
+        """Go on from this candidate."""
+        if one["fit"] == Fit.REWRITE:  # nothing is left of what was changed before
+            self.titles.clear()
+            self.notes.clear()
+        self.titles.append(one["title"])
+        self.notes += [one["note"]] if one["note"] else []
+        return text, report
 
     def _examined(
         self, source: Source, texts: Sequence[str], settings: Settings
@@ -233,21 +254,22 @@ class _Search:
         return reports
 
     def _better(self, report: TargetReport, finding: Finding) -> bool:
-        """Whether ``report`` has fewer findings than before, and lacks nothing that passed."""
+        """Whether ``finding`` is gone in ``report``, and nothing is worse than before. What could
+        not be told before, as long as something else was wrong, may be found now: it is mended
+        next, or there is no fix."""
         if report.verdict not in ("pass", "fail", "inconclusive") or not _same(self.base, report):
-            return False
-        before, after = _keys(self.base.findings), _keys(report.findings)
-        if not after <= before or (finding.code, finding.input) in after:
             return False
         passed = {_check(one) for one in self.base.checks if one.verdict == "pass"}
         still = {_check(one) for one in report.checks if one.verdict == "pass"}
-        fewer = len(_roots(report)) < len(_roots(self.base)) or finding.severity == "info"
-        seen = any(
-            one.code == finding.code and one.sample == finding.sample for one in report.checks
-        )
-        if not passed <= still or not fewer or (finding.sample and not seen):
+        if not passed <= still:
             return False
-        return bool(_roots(report)) or report.verdict == "pass"
+        seen = {(one.code, one.sample) for one in report.checks}
+        if finding.sample and (finding.code, finding.sample) not in seen:
+            return False
+        new = {code for code, _ in _keys(report.findings) - _keys(self.base.findings)} - {*_OPEN}
+        gone = (finding.code, finding.input) not in _keys(report.findings)
+        untold = all(code.startswith(_LATER) for code in new) and not new & {c for c, *_ in passed}
+        return gone and untold and (bool(_roots(report)) or report.verdict == "pass")
 
 
 def _fault(text: str, finding: Finding, report: TargetReport) -> dict[str, Any]:

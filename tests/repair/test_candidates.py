@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gradlint.repair.candidate import changed
-from gradlint.repair.propose import candidates
-from gradlint.repair.scene import Fault, Known, NoPlace
+from gradlint.repair.propose import FAMILIES, candidates
+from gradlint.repair.scene import Fault, Known, NoPlace, Scene
 from gradlint.repair.tree import Tree, Unreadable
 
 X, Y, ROW = Known("x", (3, 4)), Known("y", (3, 4)), Known("bias", (4,))
@@ -308,6 +308,52 @@ def test_the_first_candidate(name: str) -> None:
         expected = head + new + tail
     texts = proposed(text, fault(text, place, code, **more))
     assert texts[:1] == [expected]
+
+
+def test_no_family_fails_on_any_of_these() -> None:
+    """Errors are swallowed for the user's sake; here none may occur."""
+    for text, place, code, more, _ in FIRST.values():
+        found = fault(text, place, code, **more)
+        scene = Scene(Tree(text), found)
+        for family in FAMILIES:
+            for other in ("GL101", "GL401", "GL603", "GL706", "GL110", "GL402", "GL303"):
+                list(family(scene))
+                list(family(Scene(Tree(text), replace(found, code=other))))
+
+
+def test_a_number_comes_after_an_argument_that_is_not_used() -> None:
+    """With the factor 1/2, `alpha` may be 1/2, and a number in its place would be wrong."""
+    text = module(
+        "ctx.alpha = alpha; return alpha * x.square()", "return 2 * grad_output, None", "x, alpha"
+    )
+    times = "scaled: the returned gradient times 1/2 agrees to 1e-10"
+    found = proposed(text, fault(text, "2 * grad_output", "GL401", **RETURNED, cause_text=times))
+    right = text.replace("2 * grad_output", "2 * grad_output * ctx.alpha")
+    literal = text.replace("2 * grad_output", "grad_output")
+    assert found.index(right) < found.index(literal)
+
+
+def test_a_gradient_that_begins_as_none_is_found() -> None:
+    text = module(
+        "ctx.save_for_backward(x); return x.cos()",
+        "(x,) = ctx.saved_tensors; g = None; g = grad_output * x.sin(); return g",
+    )
+    found = proposed(text, fault(text, "g", "GL401", **RETURNED, cause="sign"))
+    assert text.replace("g = grad_output", "g = -grad_output") in found
+
+
+def test_a_size_that_is_kept_is_used() -> None:
+    text = module(
+        "ctx.n = x.numel(); ctx.save_for_backward(x); return x.square().sum() / x.numel()",
+        "(x,) = ctx.saved_tensors; return 2 * x * grad_output",
+    )
+    times = "scaled: the returned gradient times 1/x.numel() agrees to 1e-10"
+    found = proposed(
+        text, fault(text, "2 * x * grad_output", "GL401", **RETURNED, cause_text=times)
+    )
+    assert found[0] == text.replace(
+        "return 2 * x * grad_output", "return 2 * x * grad_output / ctx.n"
+    )
 
 
 def test_a_surrogate_is_not_declared_where_none_is_meant() -> None:

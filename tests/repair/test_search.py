@@ -183,10 +183,24 @@ def test_a_class_of_a_factory_has_no_place(tmp_path: Path) -> None:
     )
 
 
-def test_what_no_small_change_mends_is_left(tmp_path: Path) -> None:
+def test_what_no_small_change_mends_is_left_to_autograd(tmp_path: Path) -> None:
     text = operator(
-        "return x.sort(-1).values",
-        "return grad_output.tanh()",
+        "ctx.save_for_backward(x)\nreturn x.sort(-1).values",
+        "(x,) = ctx.saved_tensors\nreturn grad_output.tanh() * x",
+        arguments="x",
+        samples=X,
+    )
+    found = mend(tmp_path / "ops.py", text)
+    assert found.fix is not None
+    assert found.fix.titles == ["let autograd differentiate forward"]
+    assert any("slower" in note for note in found.fix.notes)
+    assert (tmp_path / "ops.py").read_text() == text
+
+
+def test_what_nothing_mends_is_told(tmp_path: Path) -> None:
+    text = operator(
+        "ctx.x = x.detach()\nreturn torch.from_numpy(x.detach().numpy() ** 2)",
+        "return ctx.x.exp() + grad_output",
         arguments="x",
         samples=X,
     )
