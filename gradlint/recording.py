@@ -310,7 +310,11 @@ def _reference(operator: Operator, settings: Settings, outcome: Outcome) -> OpRe
     """How gradlint names an operator; None, with a note, where it can't."""
     target = target_of(operator)
     if not target:
-        outcome.notes.append("it is defined inside of a function, where no target can name it")
+        way = operator.through.partition(":")[2]
+        instead = f"; `{way}`, which calls it, is recorded in its place" if way else ""
+        outcome.notes.append(
+            f"it is defined inside of a function, where no target can name it{instead}"
+        )
         return None
     outcome.target = target
     try:

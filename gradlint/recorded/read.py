@@ -34,6 +34,7 @@ class Operator:
         module: where it was defined; "" where that is not known.
         file: the file of that module, or "".
         attribute: by what it is found in the module; "" where it can't be found.
+        through: the function by which it is called where it has no name, ``pkg.mod:name``.
         callers: modules that called a registered operator, with their files: one of them may have
             registered it.
         libraries: shared libraries of operators that were loaded.
@@ -52,6 +53,7 @@ class Operator:
     module: str = ""
     file: str = ""
     attribute: str = ""
+    through: str = ""
     callers: list[tuple[str, str]] = field(default_factory=list)
     libraries: list[str] = field(default_factory=list)
     calls: int = 0
@@ -166,6 +168,7 @@ def _operator(row: Any, known: dict[tuple[str, str, str], Operator]) -> Operator
     )
     found = known.setdefault(_key(made), made)
     found.attribute = found.attribute or made.attribute
+    found.through = found.through or str(row.get("through") or "")
     for pair in row.get("callers", []):
         if tuple(pair) not in found.callers:
             found.callers.append((str(pair[0]), str(pair[1])))

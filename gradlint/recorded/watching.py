@@ -23,6 +23,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import inspect
 import json
 import os
 import struct
@@ -40,6 +41,11 @@ FIRST, KINDS = 3, 16
 MOST_KEPT, MOST_KINDS = 64, 1024
 #: Share of the program's time that keeping further calls may take.
 SHARE = 0.03
+#: Calls in a row of known kinds after which only one of a few is looked at closely, and how many
+#: of the others follow it: these are told apart by the shape of their first tensor alone, which is
+#: what changes with a batch (heuristic: to look closely takes 3 µs, a small call and its backward
+#: 30 µs).
+SETTLED, SKIPPED = 256, 31
 #: Combinations of integer arguments after which they no longer make another kind of call: a count
 #: of steps is another number every time.
 MOST_INTEGERS = 32
@@ -57,6 +63,8 @@ LONGEST_TEXT, MOST_DIGITS, LONGEST_SHOWN = 1000, 100, 80
 DEEPEST = 8
 #: Callers of an operator that are noted: one of them may be the module that registers it.
 MOST_CALLERS = 8
+#: Frames that are looked through for the function by which a class without a name is called.
+MOST_FRAMES = 50
 
 #: Namespaces of operators that are PyTorch's own and not yet registered when torch is imported.
 _OWN_SPACES = {
@@ -76,7 +84,10 @@ _KEPT = {
 class Seen:
     """What is known of one operator in this process."""
 
-    __slots__ = ("calls", "due", "integers", "kept", "kinds", "lost", "op", "whole")
+    __slots__ = (
+        *("calls", "due", "integers", "kept", "kinds", "known", "lost", "op"),
+        *("plain", "shape", "skip", "whole"),
+    )
 
     def __init__(self, op: dict[str, Any]) -> None:
         self.op = op
@@ -86,6 +97,20 @@ class Seen:
         self.integers: set[Any] = set()
         self.whole = True  # whether integers tell calls apart
         self.lost: dict[str, int] = {}
+        self.known = 0  # calls in a row that were of a known kind
+        self.skip = 0  # calls that are only told apart by the shape of the first tensor
+        self.shape: Any = None
+        self.plain: Any = None  # torch.Tensor
+
+    def passes(self, args: Sequence[Any]) -> bool:
+        """Whether a call need not be looked at closely; it is counted then."""
+        if self.skip and args:
+            first = args[0]
+            if type(first) is self.plain and first.shape == self.shape:
+                self.skip -= 1
+                self.calls += 1
+                return True
+        return False
 
 
 class Recorder:
@@ -113,8 +138,10 @@ class Recorder:
 
     # -- What is called on every call ----------------------------------------------------------
 
-    def function(self, cls: type, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """``cls.apply`` was called."""
+    def function(
+        self, cls: type, args: Sequence[Any], kwargs: dict[str, Any], frame: FrameType | None
+    ) -> None:
+        """``cls.apply`` was called, below ``frame``."""
         key = (cls.__module__, cls.__qualname__)
         try:
             seen = self.ops[key]
@@ -123,19 +150,57 @@ class Recorder:
             seen = self.ops[key] = None if own else Seen(self.named("function", cls))
         if seen is not None:
             self.call(seen, args, kwargs)
+            if not seen.op["attribute"]:
+                self.entrance(seen, cls, frame)
+
+    def entrance(self, seen: Seen, cls: type, frame: FrameType | None) -> None:
+        """Note the call of the function of its module through which a class is called that has no
+        name there: the outermost one that takes a tensor."""
+        module = sys.modules.get(cls.__module__)
+        found = None
+        for _ in range(MOST_FRAMES):
+            if frame is None or module is None:
+                break
+            if frame.f_globals is vars(module):
+                thing: Any = vars(module).get(frame.f_code.co_name)
+                inner: Any = thing
+                while hasattr(inner, "__wrapped__"):
+                    inner = inner.__wrapped__
+                if getattr(inner, "__code__", None) is frame.f_code:
+                    args, kwargs = _given(frame)
+                    tensor = self.torch.Tensor
+                    if any(isinstance(value, tensor) for value in (*args, *kwargs.values())):
+                        found = thing, args, kwargs
+            frame = frame.f_back
+        if found is None:
+            return
+        thing, args, kwargs = found
+        key = ("entrance", cls.__module__, thing.__name__)
+        way = self.ops.get(key)
+        if way is None:
+            way = self.ops[key] = Seen(self.named("callable", thing))
+        seen.op["through"] = f"{cls.__module__}:{way.op['attribute']}"
+        self.call(way, args, kwargs)
 
     def call(self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """An operator was called."""
         here = get_ident()
-        if here in self.busy:
+        if self.busy and here in self.busy:
             return  # what is done below is no call of the program's
+        if seen.passes(args):
+            return
+        seen.calls += 1
         self.busy.add(here)
         try:
-            seen.calls += 1
             kind = self.kind(seen, args, kwargs)
             new = kind not in seen.kinds
             if new and len(seen.kinds) < MOST_KINDS:
                 seen.kinds.add(kind)
+            seen.known = 0 if new else seen.known + 1
+            if seen.known >= SETTLED and args:
+                seen.skip = min(SKIPPED, max(0, seen.due - seen.calls - 1))
+                seen.shape = getattr(args[0], "shape", None)
+                seen.plain = self.torch.Tensor
             if new or seen.calls >= seen.due:
                 self.decide(seen, args, kwargs, new)
         except Exception as error:
@@ -353,11 +418,19 @@ class Recorder:
             self.wrap_apply(module, inner)
             return
 
+        ops, getframe = self.ops, sys._getframe
+
         def _is_setup_context_defined(fn: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = getframe(1)
             if frame.f_code is code:
-                given = frame.f_locals
-                self.guarded(self.function, given["cls"], given["args"], given["kwargs"])
+                try:
+                    given = frame.f_locals
+                    cls, args = given["cls"], given["args"]
+                    seen = ops.get((cls.__module__, cls.__qualname__))
+                    if seen is None or not seen.passes(args):
+                        self.function(cls, args, given["kwargs"], frame.f_back)
+                except Exception:
+                    pass
             return asked(fn)
 
         setattr(module, name, _is_setup_context_defined)
@@ -367,7 +440,7 @@ class Recorder:
 
         @functools.wraps(inner)
         def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
-            self.guarded(self.function, cls, args, kwargs)
+            self.guarded(self.function, cls, args, kwargs, sys._getframe(1))
             return inner(cls, *args, **kwargs)
 
         module.Function.apply = classmethod(apply)
@@ -416,9 +489,10 @@ class Recorder:
             seen = self.ops.get(key)
             if seen is None:
                 seen = self.ops[key] = Seen(self.registered(path, frame))
-            self.call(seen, args, kwargs)
+            if not seen.passes(args):
+                self.call(seen, args, kwargs)
 
-        thing._op = _observed(inner, lambda *given: self.guarded(note, *given))
+        thing._op = _observed(inner, note)
 
     def on_named(self, module: ModuleType, attributes: Iterable[str]) -> None:
         """A module was imported in which ``--of`` names something."""
@@ -462,13 +536,29 @@ class Recorder:
             self.ops[seen.op["kind"], seen.op["name"], seen.op["file"]] = seen
             self.call(seen, args[first:], kwargs)
 
-        made = _observed(inner, lambda *given: self.guarded(note, *given))
-        return functools.update_wrapper(made, inner)
+        return functools.update_wrapper(_observed(inner, note), inner)
 
     def guarded(self, do: Callable[..., None], *args: Any) -> None:
         """What must not disturb the program, whatever happens."""
-        with contextlib.suppress(Exception):
+        try:
             do(*args)
+        except Exception:
+            pass
+
+
+def _given(frame: FrameType) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that a function was given, unless it has put others in their place."""
+    code, known = frame.f_code, frame.f_locals
+    count, named = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    args = [known.get(name) for name in names[:count]]
+    kwargs = {name: known.get(name) for name in names[count : count + named]}
+    rest = iter(names[count + named :])
+    if code.co_flags & inspect.CO_VARARGS:
+        args += known.get(next(rest), ())
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kwargs.update(known.get(next(rest), {}))
+    return args, kwargs
 
 
 #: Marks what is watched.
@@ -480,7 +570,10 @@ def _observed(inner: Any, note: Callable[..., None]) -> Any:
     arguments. It leaves no trace in tracebacks (from Python 3.11 on)."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        note(sys._getframe(1), args, kwargs)
+        try:
+            note(sys._getframe(1), args, kwargs)
+        except Exception:
+            pass
         try:
             return inner(*args, **kwargs)
         except BaseException as error:

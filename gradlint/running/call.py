@@ -48,6 +48,7 @@ from gradlint.running.job import (
     ExpandWork,
     Job,
     LearnWork,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -65,6 +66,7 @@ _RESULTS: dict[type[Work[Any]], type] = {
     CallWork: object,
     DevicesWork: dict,
     LearnWork: dict,
+    ReproduceWork: dict,
     StarterWork: str,
 }
 
@@ -92,8 +94,11 @@ class WorkerFailed(GradlintError):
 class CallTask:
     """Runs one job and keeps its result."""
 
+    wanted = True
+
     def __init__(self, job: Job, ref: OpRef, settings: Settings, timeout: float) -> None:
         self.timeout = timeout
+        self.until = float("inf")
         self._job = job
         self._ref = ref
         self._settings = settings
@@ -204,7 +209,9 @@ def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:
     return result
 
 
-def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> Any:
+def call_on_target(
+    work: SweepWork | StarterWork | AuditWork | ExpandWork | ReproduceWork,
+) -> Any:
     """What comes of ``work`` in a fresh worker, with the limits of its settings; findings about how
     the worker ends are about its operator.
 

@@ -112,15 +112,15 @@ class Wrong(Function):
         return grad @ weight.mT, grad.mT @ x
 
 
-def local(x):
+def local(x, factor=1.0):
     class Inner(Function):
         @staticmethod
         def forward(ctx, x):
-            return x + 1
+            return x * factor
 
         @staticmethod
         def backward(ctx, grad):
-            return grad
+            return grad * factor
 
     return Inner.apply(x)
 '''
@@ -146,7 +146,7 @@ for batch in (16, 48):
     ops.Configured.apply(x, ops.Config()).sum().backward()
     weight = torch.randn(32, 32, requires_grad=True)
     ops.Wrong.apply(torch.randn(batch, 32), weight).sum().backward()
-    ops.local(x).sum().backward()
+    ops.local(x, factor=3.0).sum().backward()
 """
 
 
@@ -196,10 +196,10 @@ def arguments(report: dict[str, Any]) -> list[dict[str, list[int] | str]]:
 
 def test_each_operator_has_a_spec_that_runs(said: str, reports: dict[str, dict[str, Any]]) -> None:
     verdicts = {name: report["verdict"] for name, report in reports.items()}
-    wanted = ("Gather", "KL", "LogDet", "Segments")
+    wanted = ("Gather", "KL", "LogDet", "Segments", "local")
     assert {name: verdicts[name] for name in wanted} == dict.fromkeys(wanted, "pass")
     assert verdicts["Wrong"] == "fail"
-    assert "7 operators in 18 calls and 1 process: 5 specs in specs" in said
+    assert "8 operators in 20 calls and 1 process: 6 specs in specs" in said
 
 
 def test_a_fault_is_found_on_small_recorded_inputs(reports: dict[str, dict[str, Any]]) -> None:
@@ -240,10 +240,19 @@ def test_what_values_mean_is_kept(folder: Path, said: str) -> None:
     }
 
 
+def test_an_operator_without_a_name_is_checked_through_its_function(
+    folder: Path, said: str
+) -> None:
+    spec = load(str(folder / "specs/local.yaml"))
+    assert spec.op == "../ops.py:local"
+    assert spec.inputs["x"].shape == ["N", "M"]
+    assert spec.inputs["factor"].value == 3.0
+
+
 def test_what_could_not_be_kept_is_said(said: str) -> None:
     assert "ops.py:Configured" in said
     assert "no spec can hold an argument that is `ops.Config`" in said
-    assert "it is defined inside of a function, where no target can name it" in said
+    assert "no target can name it; `local`, which calls it, is recorded in its place" in said
 
 
 def test_a_spec_says_where_it_comes_from(folder: Path, said: str) -> None:

@@ -8,8 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from multiprocessing import forkserver
 from pathlib import Path
@@ -37,16 +37,23 @@ SETTINGS = Settings(select=("GL003", "GL101"), timeout=60.0, jobs=2, seed=1)
 HARMFUL = ("KillsServer", "StopsServer", "KillsParent", "StopsParent", "CrashesAfterDaemon")
 
 
+Loading = Callable[[_server.Load], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers(servers_load: Loading) -> Iterator[None]:
+    """Many are started here, and none for a rule that traces."""
+    with servers_load("rules"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def reports() -> dict[str, TargetReport]:
     """All of them in one run, with a right one before, between and after."""
-    patch = pytest.MonkeyPatch()
-    patch.chdir(HERE)
-    try:
-        names = ["Good", *HARMFUL, "LeavesDaemon"]
+    names = ["Good", *HARMFUL, "LeavesDaemon"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(HERE)
         done = execute([f"harming.py:{name}" for name in names] + ["victim.py:Victim"], SETTINGS)
-    finally:
-        patch.undo()
     assert (done.internal, done.usage) == ([], [])
     return {report.target.rpartition(":")[2]: report for report in done.report.targets}
 
@@ -133,6 +140,14 @@ def test_the_note_counts() -> None:
 
 
 # -- The server ----------------------------------------------------------------------------------
+@pytest.fixture
+def small_servers(servers_load: Loading) -> Iterator[None]:
+    """Which need not know any rule."""
+    with servers_load("torch"):
+        yield
+
+
+@pytest.mark.usefixtures("small_servers")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
 def test_a_server_that_ended_or_stopped_is_replaced(number: signal.Signals) -> None:
     call_in_worker(CallWork(os.getpid))
@@ -143,6 +158,7 @@ def test_a_server_that_ended_or_stopped_is_replaced(number: signal.Signals) -> N
     assert _server._pid() not in (None, first)
 
 
+@pytest.mark.usefixtures("small_servers")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_was_in_flight_is_done_again(tmp_path: Path, number: signal.Signals) -> None:
     call_in_worker(CallWork(os.getpid))
@@ -173,6 +189,7 @@ def _kill_once_begun(mark: Path, pid: int, number: signal.Signals) -> None:
     os.kill(pid, number)
 
 
+@pytest.mark.usefixtures("small_servers")
 def test_what_a_server_started_before_it_ended_is_not_taken_for_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
