@@ -45,7 +45,7 @@ FailOn = Literal["error", "warning", "info", "inconclusive", "uncovered"]
 FAIL_INCONCLUSIVE: tuple[FailOn, ...] = ("inconclusive", "uncovered")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Location:
     """A span of source. Lines and columns count from 1; ``end_column`` is exclusive."""
 
@@ -60,7 +60,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Lines of source around a location, with what the underlined part stands for.
 
@@ -129,7 +129,7 @@ Explanation = Literal[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Grounds:
     """What the severity of a finding rests on; ``gradlint.checking.severity`` decides by it.
 
@@ -204,7 +204,7 @@ class Script:
     text: str
 
 
-@dataclass
+@dataclass(slots=True)
 class Finding:
     """One defect observed.
 
@@ -246,7 +246,7 @@ class Finding:
     script: Script | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Argument:
     """One argument of a sample. Tensors have a shape; other values a ``value`` text."""
 
@@ -259,7 +259,7 @@ class Argument:
     value: str | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class SampleReport:
     """The arguments an op was run on.
 
@@ -272,7 +272,7 @@ class SampleReport:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Tried:
     """A further sample, on which only the gradient was looked at.
 
@@ -287,7 +287,7 @@ class Tried:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class InputPower:
     """How sharply one input was judged.
 
@@ -307,7 +307,7 @@ class InputPower:
     noise_factor: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Accepted:
     """A finding that was made, and that someone accepts.
 
@@ -324,7 +324,7 @@ class Accepted:
     location: Location | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Check:
     """One rule run on one sample.
 
@@ -359,7 +359,7 @@ class Check:
         return self.verdict == "skipped" and any(words in self.note for words in COULD_NOT_RUN)
 
 
-@dataclass
+@dataclass(slots=True)
 class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
@@ -375,7 +375,7 @@ class TorchVerdict:
     sample: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class Prediction:
     """What the rules of a family cost on one sample, predicted before they run.
 
@@ -399,7 +399,7 @@ class Prediction:
     memory_bytes: int
 
 
-@dataclass
+@dataclass(slots=True)
 class TensorFacts:
     """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
     grad_output, gradient (as returned by backward, before the engine) or saved."""
@@ -422,7 +422,7 @@ class TensorFacts:
 ConfirmationVerdict = Literal["confirmed", "refuted", "not confirmed"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Confirmation:
     """What the op does in a process in which nothing of gradlint is loaded.
 
@@ -439,7 +439,7 @@ class Confirmation:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class BaselineUse:
     """What came of the baseline of a run.
 
@@ -473,7 +473,7 @@ class CacheUse:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Unchecked:
     """An operator under ``--require-coverage`` that nothing checks.
 
@@ -486,7 +486,7 @@ class Unchecked:
     location: Location
 
 
-@dataclass
+@dataclass(slots=True)
 class TargetReport:
     """All that is known about one target.
 
@@ -538,7 +538,7 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunError:
     """Why a run could not do all that was asked of it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
@@ -62,6 +63,8 @@ ACCEPTED = (IGNORED_BY_OP, IGNORED_IN_SETTINGS, ACCEPTED_IN)
 #: Work that is begun and concluded as rules are, without being one.
 _BESIDE_RULES = frozenset((ANATOMY, FURTHER, *get_args(TorchCheck)))
 
+#: Texts of a check that those of other operators have too.
+_REPEATED = ("code", "verdict", "sample", "note", "help", "dtype", "device")
 
 #: Rules that run the op on sizes and values of their own.
 _CHOOSING = frozenset(rule.code for rule in CATALOGUE if rule.chooses)
@@ -299,6 +302,7 @@ class Collector:
             if not any(words in check.note for words in ACCEPTED):  # these are the user's words
                 check.note = with_names(check.note)
             check.help = with_names(check.help)
+            _share_texts(check)
         for finding in self.report.findings:
             finding.message = with_names(finding.message)
             finding.cause_text = with_names(finding.cause_text)
@@ -428,6 +432,14 @@ class Collector:
             self._require(told, "the end of the job, before the call that is to be confirmed")
         self._ended = True
         self.give_up_current()
+
+
+def _share_texts(check: Check) -> None:
+    """Hold what many checks say once, however many operators there are."""
+    for name in _REPEATED:
+        text = getattr(check, name)
+        if type(text) is str:
+            setattr(check, name, sys.intern(text))
 
 
 def _name(pair: tuple[str, str] | None) -> str:

@@ -268,6 +268,7 @@ class TargetTask:
         if self.settings.untrusted and unconfirmed and self.report.verdict == "pass":
             self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
+        del self._collector  # a run may be over thousands of targets
         if self._finished is not None:
             self._finished(self)
 
