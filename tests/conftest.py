@@ -118,6 +118,7 @@ class _Shared:
         *,
         private: bool = False,
         many: bool = False,
+        single: bool = False,
     ) -> None:
         """In the place of ``server.start``."""
         before = _server._pid()

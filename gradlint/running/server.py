@@ -60,6 +60,10 @@ MANY_OPERATORS = 8
 #: file since this is often known only once the server is loading.
 MANY = "many"
 
+#: Name of the file there which says that a single operator is going to be checked, once: a second
+#: worker loads the compiler then, while the first one runs the rules that do without it.
+SINGLE = "single"
+
 #: Times a time-out that waiting for a processor may add to it.
 MOST_WAITING = 10.0
 
@@ -95,6 +99,9 @@ _PAUSE_SECONDS = 0.002
 #: Whether orphans become children of this process.
 _adopting = False
 
+#: Whether this process makes one run and ends.
+_once = False
+
 #: Servers that have answered, by process id.
 _answered: set[int] = set()
 
@@ -124,6 +131,7 @@ def start(
     *,
     private: bool = False,
     many: bool = False,
+    single: bool = False,
 ) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
@@ -138,13 +146,15 @@ def start(
             given it is ended, and another started.
         many: whether many operators are going to be checked (:data:`MANY_OPERATORS`): a server that
             does not serve yet then does for all workers what takes long only the first time.
+        single: whether a single operator is going to be checked by this process, ever: a server
+            that does not serve yet then leaves to a worker what the compiler needs.
     """
     global _load, _sources
     if context().get_start_method() != "forkserver":
         return
     _load = load or _load
-    if many:
-        with suppress(OSError), open(os.path.join(scratch_folder(), MANY), "w"):
+    for name in [MANY] * many + [SINGLE] * single:
+        with suppress(OSError), open(os.path.join(scratch_folder(), name), "w"):
             pass
     if not set(sources) <= set(_sources):
         _end()
@@ -274,6 +284,18 @@ def adopt() -> None:
     global _adopting
     _adopting = True
     _confine.adopt_orphans()
+
+
+def serve_once() -> None:
+    """Say that this process makes one run and ends, so that what the server loads pays only by what
+    that run saves."""
+    global _once
+    _once = True
+
+
+def serves_once() -> bool:
+    """Whether :func:`serve_once` was called, and there is a server."""
+    return _once and context().get_start_method() == "forkserver"
 
 
 def _end_strays() -> None:
