@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gradlint.api import check, sweep
     from gradlint.base.errors import CheckFailedError, GradlintError
+    from gradlint.checker import Checker
     from gradlint.dropin.failure import InconclusiveWarning
     from gradlint.dropin.gradcheck import gradcheck
     from gradlint.dropin.gradgradcheck import gradgradcheck
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CheckFailedError": "gradlint.base.errors",
+    "Checker": "gradlint.checker",
     "GradlintError": "gradlint.base.errors",
     "InconclusiveWarning": "gradlint.dropin.failure",
     "Report": "gradlint.report.display",
@@ -32,6 +34,7 @@ _HOMES = {
 
 __all__ = [
     "CheckFailedError",
+    "Checker",
     "GradlintError",
     "InconclusiveWarning",
     "Report",

@@ -19,7 +19,7 @@ from gradlint.cli import console as _console
 #: in which ``--help`` lists them.
 COMMANDS = (
     *("check", "fix", "list", "sweep", "replay", "report", "overrides", "explain", "rules"),
-    *("init", "validate", "schema", "baseline", "record", "kernels", "env"),
+    *("init", "validate", "schema", "baseline", "record", "watch", "serve", "kernels", "env"),
 )
 
 #: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and nothing that the

@@ -131,7 +131,8 @@ def resolved_settings(
     for key, value in flags.items():
         if value is not None and value != [] and value != ():
             give(key, value, _always("--" + key.replace("_", "-")))
-    values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
+    # A seed that nobody has had before finds no verdict that was kept.
+    values.setdefault("seed", 0 if values.get("cache") else secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
     return Settings(**values, **promised), origins
 
@@ -141,6 +142,8 @@ def _seen_from(folder: str, name: str, value: Any) -> Any:
     directory. A target such as ``pkg.mod:Name`` is no path, and stays."""
     if isinstance(value, tuple):
         return tuple(_seen_from(folder, name, item) for item in value)
+    if value is None or (name == "cache" and "://" in value):
+        return value
     moved = os.path.join(folder, value)
     file = os.path.join(folder, value.partition(":")[0])
     return moved if name != "paths" or os.path.exists(file) else value
@@ -271,6 +274,11 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "baseline": (Annotated[str, Field(pattern=r"\S")], "a text"),
     "require_coverage": (Paths, "a list of texts"),
     "max_failures": _COUNT,
+    "cluster": (
+        Annotated[str, Field(pattern=r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$")],
+        "an address such as tcp://host:8786, or local:N",
+    ),
+    "cache": (Annotated[str, AfterValidator(lambda text: text.strip() or None)], "a text"),
 }
 
 #: Field of :class:`Settings` → what it says, for editors and for those who ask for the settings.
@@ -298,10 +306,12 @@ DESCRIPTIONS = {
     "baseline": "File of findings that do not fail a run.",
     "require_coverage": "Files and folders, every operator of which must be checked.",
     "max_failures": "Failing operators after which a run ends.",
+    "cluster": "Address of a Dask scheduler, or local:N for N processes here.",
+    "cache": "Folder or URL where verdicts are kept; empty to keep none.",
 }
 
 #: Settings that name files: in pyproject.toml they are seen from its folder.
-_FILES = ("paths", "baseline", "require_coverage")
+_FILES = ("paths", "baseline", "require_coverage", "cache")
 
 
 def toml_key(name: str) -> str:
@@ -335,6 +345,15 @@ def json_schema() -> dict[str, Any]:
 _LISTED = {"type": "array", "items": {"type": "string"}}
 
 
+#: What texts of these settings must match; an empty ``cache`` stands for none.
+_PATTERNS = {
+    "inputs": r"\S",
+    "baseline": r"\S",
+    "cache": "",
+    "cluster": r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$",
+}
+
+
 def _plain_schema(name: str) -> dict[str, Any]:
     """What the value of one setting may be in a TOML file."""
     if name == "per_target_ignores":
@@ -346,8 +365,8 @@ def _plain_schema(name: str) -> dict[str, Any]:
     if name in ("devices", "dtypes"):
         words = list(DEVICES if name == "devices" else DTYPES)
         return _texts({"type": "array", "items": {"enum": words}, "minItems": 1})
-    if name in ("inputs", "baseline"):
-        return {"type": "string", "pattern": r"\S"}
+    if name in _PATTERNS:
+        return {"type": "string", "pattern": _PATTERNS[name]}
     made = _adapter(name).json_schema()
     made.pop("title", None)
     return made

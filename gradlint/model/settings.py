@@ -61,6 +61,8 @@ class Settings:
         baseline: the file of findings that are accepted; None for none.
         require_coverage: files and folders, all operators of which must be checked.
         max_failures: failing operators after which the run ends; None for any number.
+        cluster: address of a Dask scheduler, or "local:N", whose workers check; None to check here.
+        cache: folder or URL where verdicts are kept from run to run; None to keep none.
     """
 
     inputs: str | None = None
@@ -87,3 +89,5 @@ class Settings:
     baseline: str | None = None
     require_coverage: tuple[str, ...] = ()
     max_failures: int | None = None
+    cluster: str | None = None
+    cache: str | None = None
