@@ -635,7 +635,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             if not subject.settings.untrusted:
                 outcome = without_suppressed(outcome, subject.op.ignores)
-            outcome = as_loud_as_evidence(outcome)
+            outcome = as_loud_as_evidence(outcome, subject.settings)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

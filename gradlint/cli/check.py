@@ -17,7 +17,9 @@ from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
     BaselineFile,
+    Cache,
     ChangedSince,
+    Cluster,
     Color,
     Debug,
     Device,
@@ -27,6 +29,7 @@ from gradlint.cli.options import (
     Inputs,
     Jobs,
     LastFailed,
+    NoCache,
     Order,
     Output,
     Seed,
@@ -132,6 +135,9 @@ def check(
     changed_since: ChangedSince = None,
     shard: Shard = None,
     last_failed: LastFailed = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
     max_failures: Annotated[
         int | None,
         option(
@@ -234,6 +240,8 @@ def check(
             "baseline": baseline,
             "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
+            "cache": "" if no_cache else cache,
+            "cluster": cluster,
             "debug": debug or None,
         },
         rules=rule_names(),

@@ -122,6 +122,27 @@ BaselineFile = Annotated[
         help="Findings in it do not fail the run; `gradlint baseline write` makes it.",
     ),
 ]
+Cache = Annotated[
+    str | None,
+    option(
+        "--cache",
+        metavar="FOLDER|URL",
+        help="Keep verdicts there, and read those for which nothing changed. Default: none is "
+        "kept. Without --seed, the seed is 0.",
+    ),
+]
+NoCache = Annotated[
+    bool, option("--no-cache", help="Keep and read no verdicts, whatever the settings say.")
+]
+Cluster = Annotated[
+    str | None,
+    option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Check on the workers of a Dask cluster: the address of its scheduler, such as "
+        "tcp://host:8786, or local:N for N processes here.",
+    ),
+]
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]

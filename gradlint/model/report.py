@@ -455,6 +455,25 @@ class BaselineUse:
 
 
 @dataclass
+class CacheUse:
+    """What came of the cache of verdicts of a run.
+
+    Args:
+        path: the folder or URL, without what it holds of passwords.
+        read: how many operators' verdicts were read from it.
+        kept: how many were added to it.
+        not_kept: operator → why its verdict was not kept, in words that complete "it …".
+        notes: what was amiss with it, as sentences; none of it changes a verdict.
+    """
+
+    path: str
+    read: int = 0
+    kept: int = 0
+    not_kept: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Unchecked:
     """An operator under ``--require-coverage`` that nothing checks.
 
@@ -478,6 +497,7 @@ class TargetReport:
     counted: that of what was named, then that within a module which had to be imported.
     ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
     ``reached`` are the first lines that ran of each function of the user's that backward ran.
+    ``cached`` says that all this was found out by an earlier run, and read from the cache.
     """
 
     target: str
@@ -501,6 +521,7 @@ class TargetReport:
     position: list[int] = field(default_factory=list)
     accepts: dict[str, str] = field(default_factory=dict)
     reached: list[Location] = field(default_factory=list)
+    cached: bool = False
 
     @property
     def uncovered(self) -> bool:
@@ -535,6 +556,23 @@ class RunError:
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
 
 
+@dataclass(frozen=True)
+class Brief:
+    """What a program asks of a report first.
+
+    Args:
+        ok: whether something was checked and nothing failed.
+        code, cause: of the worst finding; None where there is none, or its cause is not known.
+        resolution: the smallest relative error of a gradient that every check that passed would
+            have seen; None where no gradient was measured.
+    """
+
+    ok: bool
+    code: str | None = None
+    cause: str | None = None
+    resolution: float | None = None
+
+
 @dataclass(repr=False)
 class Report(Shown):
     """The result of one run.
@@ -553,6 +591,7 @@ class Report(Shown):
         shard: which part of the operators this run is about, as in "1/4"; "" for all.
         baseline: what came of the baseline; None without one.
         unchecked: operators that had to be checked and were not: they fail the run.
+        cache: what came of the cache of verdicts; None without one.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -570,11 +609,29 @@ class Report(Shown):
     shard: str = ""
     baseline: BaselineUse | None = None
     unchecked: list[Unchecked] = field(default_factory=list)
+    cache: CacheUse | None = None
 
     @property
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
         return [finding for target in self.targets for finding in target.findings]
+
+    @property
+    def brief(self) -> Brief:
+        """The outcome in four values."""
+        worst = min(self.findings, key=_rank, default=None)
+        powers = [
+            check.resolution
+            for target in self.targets
+            for check in target.checks
+            if check.verdict == "pass" and check.resolution is not None
+        ]
+        return Brief(
+            self.ok,
+            worst.code if worst is not None else None,
+            worst.cause if worst is not None else None,
+            max(powers, default=None),
+        )
 
     @property
     def ok(self) -> bool:
@@ -667,6 +724,7 @@ class Report(Shown):
             "shard": self.shard,
             "baseline": jsonable(self.baseline),
             "unchecked": jsonable(self.unchecked),
+            "cache": jsonable(self.cache),
             "targets": map(_entry, self.targets),
         }
 
@@ -689,6 +747,11 @@ def _entry(target: TargetReport) -> dict[str, Any]:
             }
         )
     return entry
+
+
+def _rank(finding: Finding) -> tuple[bool, int, bool]:
+    """What a program should look at first has the least: what fails and follows from nothing."""
+    return finding.baselined, SEVERITIES.index(finding.severity), finding.follows is not None
 
 
 def _times(code: str, count: int) -> str:

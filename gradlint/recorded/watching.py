@@ -41,6 +41,11 @@ FIRST, KINDS = 3, 16
 MOST_KEPT, MOST_KINDS = 64, 1024
 #: Share of the program's time that keeping further calls may take.
 SHARE = 0.03
+#: Calls in a row of known kinds after which only one of a few is looked at closely, and how many
+#: of the others follow it: these are told apart by the shape of their first tensor alone, which is
+#: what changes with a batch (heuristic: to look closely takes 3 µs, a small call and its backward
+#: 30 µs).
+SETTLED, SKIPPED = 256, 31
 #: Combinations of integer arguments after which they no longer make another kind of call: a count
 #: of steps is another number every time.
 MOST_INTEGERS = 32
@@ -79,7 +84,10 @@ _KEPT = {
 class Seen:
     """What is known of one operator in this process."""
 
-    __slots__ = ("calls", "due", "integers", "kept", "kinds", "lost", "op", "whole")
+    __slots__ = (
+        *("calls", "due", "integers", "kept", "kinds", "known", "lost", "op"),
+        *("plain", "shape", "skip", "whole"),
+    )
 
     def __init__(self, op: dict[str, Any]) -> None:
         self.op = op
@@ -89,6 +97,20 @@ class Seen:
         self.integers: set[Any] = set()
         self.whole = True  # whether integers tell calls apart
         self.lost: dict[str, int] = {}
+        self.known = 0  # calls in a row that were of a known kind
+        self.skip = 0  # calls that are only told apart by the shape of the first tensor
+        self.shape: Any = None
+        self.plain: Any = None  # torch.Tensor
+
+    def passes(self, args: Sequence[Any]) -> bool:
+        """Whether a call need not be looked at closely; it is counted then."""
+        if self.skip and args:
+            first = args[0]
+            if type(first) is self.plain and first.shape == self.shape:
+                self.skip -= 1
+                self.calls += 1
+                return True
+        return False
 
 
 class Recorder:
@@ -163,15 +185,22 @@ class Recorder:
     def call(self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         """An operator was called."""
         here = get_ident()
-        if here in self.busy:
+        if self.busy and here in self.busy:
             return  # what is done below is no call of the program's
+        if seen.passes(args):
+            return
+        seen.calls += 1
         self.busy.add(here)
         try:
-            seen.calls += 1
             kind = self.kind(seen, args, kwargs)
             new = kind not in seen.kinds
             if new and len(seen.kinds) < MOST_KINDS:
                 seen.kinds.add(kind)
+            seen.known = 0 if new else seen.known + 1
+            if seen.known >= SETTLED and args:
+                seen.skip = min(SKIPPED, max(0, seen.due - seen.calls - 1))
+                seen.shape = getattr(args[0], "shape", None)
+                seen.plain = self.torch.Tensor
             if new or seen.calls >= seen.due:
                 self.decide(seen, args, kwargs, new)
         except Exception as error:
@@ -389,12 +418,19 @@ class Recorder:
             self.wrap_apply(module, inner)
             return
 
+        ops, getframe = self.ops, sys._getframe
+
         def _is_setup_context_defined(fn: Any) -> Any:
-            frame = sys._getframe(1)
+            frame = getframe(1)
             if frame.f_code is code:
-                given = frame.f_locals
-                call = given["cls"], given["args"], given["kwargs"]
-                self.guarded(self.function, *call, frame.f_back)
+                try:
+                    given = frame.f_locals
+                    cls, args = given["cls"], given["args"]
+                    seen = ops.get((cls.__module__, cls.__qualname__))
+                    if seen is None or not seen.passes(args):
+                        self.function(cls, args, given["kwargs"], frame.f_back)
+                except Exception:
+                    pass
             return asked(fn)
 
         setattr(module, name, _is_setup_context_defined)
@@ -453,9 +489,10 @@ class Recorder:
             seen = self.ops.get(key)
             if seen is None:
                 seen = self.ops[key] = Seen(self.registered(path, frame))
-            self.call(seen, args, kwargs)
+            if not seen.passes(args):
+                self.call(seen, args, kwargs)
 
-        thing._op = _observed(inner, lambda *given: self.guarded(note, *given))
+        thing._op = _observed(inner, note)
 
     def on_named(self, module: ModuleType, attributes: Iterable[str]) -> None:
         """A module was imported in which ``--of`` names something."""
@@ -499,13 +536,14 @@ class Recorder:
             self.ops[seen.op["kind"], seen.op["name"], seen.op["file"]] = seen
             self.call(seen, args[first:], kwargs)
 
-        made = _observed(inner, lambda *given: self.guarded(note, *given))
-        return functools.update_wrapper(made, inner)
+        return functools.update_wrapper(_observed(inner, note), inner)
 
     def guarded(self, do: Callable[..., None], *args: Any) -> None:
         """What must not disturb the program, whatever happens."""
-        with contextlib.suppress(Exception):
+        try:
             do(*args)
+        except Exception:
+            pass
 
 
 def _given(frame: FrameType) -> tuple[list[Any], dict[str, Any]]:
@@ -532,7 +570,10 @@ def _observed(inner: Any, note: Callable[..., None]) -> Any:
     arguments. It leaves no trace in tracebacks (from Python 3.11 on)."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        note(sys._getframe(1), args, kwargs)
+        try:
+            note(sys._getframe(1), args, kwargs)
+        except Exception:
+            pass
         try:
             return inner(*args, **kwargs)
         except BaseException as error:

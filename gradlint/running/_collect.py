@@ -44,7 +44,13 @@ from gradlint.model.report import (
     Verdict,
 )
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, longest_match, rule_names, select_rules
+from gradlint.rules.catalogue import (
+    CATALOGUE,
+    longest_match,
+    rule_names,
+    select_rules,
+    with_names,
+)
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
@@ -290,6 +296,17 @@ class Collector:
         names = rule_names()
         for check in self.report.checks:
             check.name = names.get(check.code, "")
+            if not any(words in check.note for words in ACCEPTED):  # these are the user's words
+                check.note = with_names(check.note)
+            check.help = with_names(check.help)
+        for finding in self.report.findings:
+            finding.message = with_names(finding.message)
+            finding.cause_text = with_names(finding.cause_text)
+            finding.help = with_names(finding.help)
+        for asked in (self.report.gradcheck, self.report.gradgradcheck):
+            if asked is not None:
+                asked.agreement = with_names(asked.agreement)
+        self.report.notes = [with_names(note) for note in self.report.notes]
         self.report.verdict = self.verdict
         judged = any(check.verdict not in ("skipped", "error") for check in self.report.checks)
         if judged and self.report.verdict in ("pass", "fail", "inconclusive"):

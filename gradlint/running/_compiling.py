@@ -73,6 +73,7 @@ class CompilingTask:
         ended: Callable[..., list[Any]],
     ) -> None:
         self.timeout = settings.timeout
+        self.until = float("inf")
         self.wanted = True
         self._ref = ref
         self._settings = settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
 from gradlint.base.scratch import scratch_folder
+from gradlint.checking.severity import as_set
 from gradlint.model.events import FURTHER, Confirmable, Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Confirmation, Finding, TargetReport
@@ -32,11 +34,13 @@ from gradlint.running.events import (
     OpRaised,
     Pid,
     Replaced,
+    Touched,
     Unavailable,
     Unloadable,
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
+from gradlint.running.items import Result
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
 from gradlint.running.news import Running
 
@@ -45,6 +49,9 @@ _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
 
 #: Stands for a rule's code while a pass is confirmed.
 CONFIRMATION = "confirmation"
+
+#: Said of a target that was ended by the time limit of its item.
+OVER_ITS_TIME = "ended: it took longer than its item may"
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -69,9 +76,15 @@ class Enough(Exception):
 
 
 class Task(Protocol):
-    """Work for one worker after another."""
+    """Work for one worker after another.
+
+    Args:
+        timeout: seconds between two events of a worker.
+        until: when all of it must be done, on the monotonic clock.
+    """
 
     timeout: float
+    until: float
 
     def job(self) -> Job:
         """What the next worker is to do."""
@@ -118,7 +131,7 @@ class TargetTask:
         memory_mb: int | None = None,
         examine: Examine | None = None,
         listing: bool = False,
-        finished: Callable[[TargetReport], None] | None = None,
+        finished: Callable[[TargetTask], None] | None = None,
         divided: bool = False,
     ) -> None:
         self.compiling: CompilingTask | None = None
@@ -127,6 +140,7 @@ class TargetTask:
         self.ref = ref
         self.settings = settings
         self.timeout = settings.timeout
+        self.until = float("inf")
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
@@ -144,6 +158,9 @@ class TargetTask:
         complete = self._examine is None and not self._listing
         self._collector = Collector(self.report, self.settings, complete=complete)
         self._last: LastWord | None = None
+        self._touched: Touched | None = None
+        self._unsteady = ""
+        self._over = False
         self._waiting = self._concluded = False
         self._asked: ConfirmTask | None = None
         self._crashes = 0
@@ -179,6 +196,8 @@ class TargetTask:
         match event:
             case Hello() | Pid():
                 pass
+            case Touched() if self.settings.cache is not None and self._touched is None:
+                self._touched = event
             case Building(progress):
                 pass_on(progress)
             case Unavailable(reason):
@@ -203,6 +222,10 @@ class TargetTask:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash, and
         have a pass confirmed."""
         self._left += ending.left
+        if ending.killed is not None or not ending.finished or ending.lost:
+            self.unsteady("did not run to its end in one worker")
+        if ending.left:
+            self.unsteady("left processes running")
         regular = ending.killed is None and ending.finished and self._last is None
         if self.compiling is not None and regular and not self._collector.excused:
             return self._wait_for(self.compiling)
@@ -213,6 +236,10 @@ class TargetTask:
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
             return self._finish()
+        if ending.killed == "limit":
+            self._over = True
+            self._collector.give_up_current()
+            return self._finish(interrupted=not ending.finished)
         if ending.killed == "interrupt" or (ending.finished and self._last is None):
             return self._finish(interrupted=not ending.finished)
         again = self._blame(ending)
@@ -242,7 +269,22 @@ class TargetTask:
             self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
         if self._finished is not None:
-            self._finished(self.report)
+            self._finished(self)
+
+    def seen(self) -> tuple[tuple[str, ...], str]:
+        """The files that its worker read, and why its verdict may depend on more than on them, or
+        on the moment; in words that complete "it …"."""
+        report, touched = self.report, self._touched
+        why = ""
+        if self._unsteady or touched is None:
+            why = self._unsteady or "did not run to its end in one worker"
+        elif not report.judged:
+            why = "could not be judged"
+        elif any(check.could_not_run or "--timeout" in check.note for check in report.checks):
+            why = "has checks that could not run"
+        elif touched.unseen:
+            why = touched.unseen[0]
+        return tuple(touched.files) if touched is not None else (), why
 
     def answered(self) -> None:
         """Add what confirms the pass to the report, once that and all rules have ended."""
@@ -252,7 +294,37 @@ class TargetTask:
 
     def failed_to_confirm(self, account: Account) -> None:
         """gradlint itself failed."""
+        self.unsteady("could not be confirmed")
         self._trouble.add_internal(self.ref.target, account)
+
+    def adopt(self, result: Result) -> None:
+        """All of it was done elsewhere: take what came of it.
+
+        Raises:
+            Enough: nothing more is to be checked.
+        """
+        made = result.report
+        if made is not None and made.target == self.ref.target:
+            made.position = self.report.position
+            self.report = made
+        else:
+            self.report.verdict = "error"
+        self._trouble.internal += result.internal
+        for mistake in result.usage:
+            told = Usage(mistake.error, mistake.message, mistake.place, mistake.hint)
+            self._trouble.usage.append(usage_error(told))
+            if made is None:
+                self.report.notes.append(mistake.message)
+        self._touched = Touched(result.files, [])
+        # A verdict is kept for the machine that it was found out on.
+        elsewhere = result.host != socket.gethostname()
+        self._unsteady = result.why or ("was checked on another machine" if elsewhere else "")
+        if self._finished is not None:
+            self._finished(self)
+
+    def unsteady(self, why: str) -> None:
+        """Another run may come to another verdict; ``why`` completes "it …"."""
+        self._unsteady = self._unsteady or why
 
     # -- inner workings -------------------------------------------------------------------------
 
@@ -329,6 +401,7 @@ class TargetTask:
 
     def _add(self, finding: Finding) -> bool:
         """Add it, or its rule to the same finding made before (then True)."""
+        finding = as_set(finding, self.settings)
         for other in self.report.findings:
             if _signature(other) != _signature(finding):
                 continue
@@ -357,7 +430,7 @@ class TargetTask:
         if before == "error":
             self.report.verdict = "error"
         if interrupted:
-            self.report.notes.append("interrupted")
+            self.report.notes.append(OVER_ITS_TIME if self._over else "interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
         if self.report.verdict != "pass":
@@ -401,6 +474,7 @@ class ConfirmTask:
 
     def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
         self.timeout = target.timeout
+        self.until = target.until
         self._target = target
         # A worker that is confined can't write there.
         folder = None if target.settings.untrusted else scratch_folder()
@@ -447,17 +521,21 @@ class ConfirmTask:
         if answer is not None:
             report.confirmation = answer.confirmation
             if answer.confirmation.verdict == "refuted":
-                report.findings.append(
-                    _findings.wrong_by_itself(
-                        self._target.ref, self._target.settings, report, answer.wrong
-                    )
+                finding = _findings.wrong_by_itself(
+                    self._target.ref, self._target.settings, report, answer.wrong
                 )
+                report.findings.append(as_set(finding, self._target.settings))
                 report.verdict = "fail"
         elif ending.killed is None:
             report.confirmation = Confirmation("not confirmed", self._reason)
+            self._target.unsteady("could not be confirmed")
+        elif ending.killed == "limit":
+            report.confirmation = Confirmation("not confirmed", OVER_ITS_TIME)
+            self._target.unsteady("could not be confirmed in time")
         elif ending.killed == "timeout":
             note = f"it took longer than {self.timeout:g} s"
             report.confirmation = Confirmation("not confirmed", note)
+            self._target.unsteady("could not be confirmed in time")
 
 
 def _confirms(settings: Settings) -> bool:

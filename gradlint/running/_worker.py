@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _compiler, _confine, _keeper, _wire, confinement
+from gradlint.running import _compiler, _confine, _keeper, _touched, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -37,6 +37,7 @@ from gradlint.running.events import (
     Pid,
     Raised,
     Replaced,
+    Touched,
     Usage,
 )
 from gradlint.running.job import (
@@ -203,7 +204,23 @@ def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:
     light = isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork))
     name = "tool_jobs" if light else "jobs"
     run: Callable[[Work[Any], Emit], None] = importlib.import_module(f"gradlint.running.{name}").run
-    return run
+    return _watched(run) if _is_kept(work) else run
+
+
+def _is_kept(work: Work[Any]) -> bool:
+    """Whether its verdict may be kept for later runs."""
+    return isinstance(work, CheckWork) and work.settings.cache is not None
+
+
+def _watched(run: Callable[[Work[Any], Emit], None]) -> Callable[[Work[Any], Emit], None]:
+    """``run``, which says at the end what was read meanwhile."""
+
+    def watched(work: Work[Any], send: Emit) -> None:
+        _touched.watch()
+        run(work, send)
+        send(Touched(*_touched.touched()))
+
+    return watched
 
 
 def _no_torch(error: Exception) -> Usage:

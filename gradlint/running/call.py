@@ -98,6 +98,7 @@ class CallTask:
 
     def __init__(self, job: Job, ref: OpRef, settings: Settings, timeout: float) -> None:
         self.timeout = timeout
+        self.until = float("inf")
         self._job = job
         self._ref = ref
         self._settings = settings

@@ -110,6 +110,18 @@ class NoInputs(Event, frozen=True):
     count: int
 
 
+class Touched(Event, frozen=True):
+    """What the worker read, for a verdict that may be kept.
+
+    Args:
+        files: their paths, but for what is installed.
+        unseen: why these may not be all, in words that complete "it …".
+    """
+
+    files: list[str]
+    unseen: list[str]
+
+
 class Refs(Event, frozen=True):
     """The operators of a module that had to be imported to list them."""
 
@@ -254,6 +266,7 @@ AnyEvent = (
     | Usage
     | Unloadable
     | NoInputs
+    | Touched
     | Refs
     | Swept
     | Confirmed

@@ -15,15 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from gradlint.base.files import read_regular
 from gradlint.targets._static import FunctionNode
+from gradlint.targets.beside import texts_beside
 from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.signature import has_setup_context
 from gradlint.targets.source_file import SourceFile, bindings, dotted, literal, read_source
-
-#: Number and bytes of files that are searched in addition to the operator's own.
-_MOST_FILES = 60
-_MOST_BYTES = 400_000
 
 #: At most so many calls are reported.
 _MOST_CALLS = 24
@@ -110,24 +106,11 @@ def argument_names(node: FunctionNode) -> list[str]:
 def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[SourceFile]:
     """The other files of ``folder``, by default that of ``source``, which contain ``name``."""
     folder = folder or os.path.dirname(os.path.abspath(source.path))
-    if not os.path.isdir(folder):
-        return
-    own = os.path.abspath(source.path)
-    seen = 0
-    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
-        if not entry.name.endswith(".py") or entry.path == own or not entry.is_file():
-            continue
-        if seen >= _MOST_FILES or entry.stat().st_size > _MOST_BYTES:
-            continue
-        seen += 1
-        try:
-            if name.encode() not in read_regular(entry.path, _MOST_BYTES):
-                continue
-        except OSError:
-            continue
-        other = read_source(entry.path)
-        if other is not None and other.tree is not None:
-            yield other
+    for path, data in texts_beside(source.path, folder):
+        if name.encode() in data:
+            other = read_source(path)
+            if other is not None and other.tree is not None:
+                yield other
 
 
 Scopes = tuple[ast.AST, ...]

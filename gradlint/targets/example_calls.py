@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from gradlint.targets.beside import example_folders
 from gradlint.targets.calls import (
     aliases_of,
     argument_names,
@@ -93,8 +93,7 @@ def _examples(target: Any) -> Iterator[dict[str, str]]:
 
 def _trees(source: SourceFile, name: str) -> Iterator[ast.Module]:
     """The operator's file and its docstrings, then files that name it, beside it or in tests."""
-    folder = os.path.dirname(os.path.abspath(source.path))
-    beside = [folder, os.path.join(folder, "tests"), os.path.join(os.path.dirname(folder), "tests")]
+    beside = example_folders(source.path)
     others = [file for place in beside for file in neighbours(source, name, place)]
     for file in (source, *others):
         if file.tree is None:

@@ -168,6 +168,53 @@ def test_the_program_runs_as_it_would_alone(
     }
 
 
+COMPILED = """\
+import torch
+
+from ops import twice
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None
+
+
+twice.register_fake(lambda x, factor=2.0: torch.empty_like(x))
+
+
+@torch.compile(backend="aot_eager", fullgraph=True)
+def compiled(x):
+    return Scale.apply(x, 3.0).sum() + torch.ops.mine.twice(x.detach()).sum()
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor):
+    return torch.ops.mine.twice(x)
+
+
+x = torch.ones(4, requires_grad=True)
+compiled(x).backward()
+print(x.grad.tolist(), scripted(torch.ones(2)).tolist())
+print(torch.func.grad(lambda x: x.sin().sum())(torch.zeros(2)).tolist())
+"""
+
+
+def test_compiled_and_scripted_programs_run(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("program.py").write_text(COMPILED)
+    code, recording = recorded([sys.executable, "-W", "ignore", "program.py"])
+    assert code == 0
+    assert capfd.readouterr().out == "[3.0, 3.0, 3.0, 3.0] [2.0, 2.0]\n[1.0, 1.0]\n"
+    assert recording.unreadable == 0
+
+
 PROCESSES = """\
 import multiprocessing
 import os
