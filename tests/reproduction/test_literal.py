@@ -29,7 +29,7 @@ def back(value: object) -> object:
         *(torch.float32, torch.Size([2, 3]), torch.device("cpu"), {HOSTILE: HOSTILE}),
         torch.nn.functional.relu,
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_come_back(value: object) -> None:
     assert back(value) == value
@@ -71,7 +71,11 @@ def test_large_tensors_are_kept_beside() -> None:
     assert [t.numel() for t in literals.kept.values()] == [INLINE + 1]
 
 
-@pytest.mark.parametrize("value", [object(), lambda: 1, torch.zeros(2).to_sparse()], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [object(), lambda: 1, torch.zeros(2).to_sparse()],
+    ids=["object", "function", "sparse"],
+)
 def test_what_cannot_be_written_is_said(value: object) -> None:
     with pytest.raises(NotWritten):
         Literals().of(value)

@@ -256,6 +256,8 @@ class Lost:
     """A task whose worker is lost as often as it is told."""
 
     timeout = 1.0
+    wanted = True
+    until = float("inf")
 
     def __init__(self, name: str, times: int, log: list[str]) -> None:
         self.name, self.times, self.log = name, times, log
