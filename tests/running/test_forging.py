@@ -32,9 +32,9 @@ CASES = {
     "SendsDone": "sent a Done",
     "Replays": "not made by the worker's own channel",
     "ForgesCheck": "a result of GL003, which was not running",
-    "ForgesCheckNeverBegun": "a result of GL401, which was not running",
+    "ForgesCheckNeverBegun": "a result of GL401 (wrong gradient), which was not running",
     "ForgesUnknownRule": "GL999",
-    "ForgesDone": "GL401 had run",
+    "ForgesDone": "GL401 (wrong gradient) had run",
     "ForgesInChild": "which is not the worker",
 }
 

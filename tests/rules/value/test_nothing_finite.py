@@ -141,11 +141,14 @@ def test_a_fault_that_gl302_finds_is_not_told_twice() -> None:
     report = checked(Cubed, torch.zeros(3, dtype=torch.float64, requires_grad=True))
     assert report.verdict == "fail"
     assert {finding.code for finding in report.findings} == {"GL302"}
-    assert gl401(report) == ("skipped", "see GL103, GL302")
+    assert gl401(report) == ("skipped", "see GL103 (missing gradient), GL302 (nan in backward)")
 
 
 def test_the_gradient_of_an_infinite_output_is_no_fault() -> None:
     report = checked(Overflowing, torch.ones(3, dtype=torch.float64, requires_grad=True))
     assert report.findings == []
     (check,) = (item for item in report.checks if item.code == "GL302")
-    assert (check.verdict, check.note) == ("skipped", "forward is not finite: see GL301")
+    assert (check.verdict, check.note) == (
+        "skipped",
+        "forward is not finite: see GL301 (nan in forward)",
+    )
