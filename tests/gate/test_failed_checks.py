@@ -100,7 +100,8 @@ def test_replay_says_what_is_mended(gradlint: Command, tmp_path: Path) -> None:
     assert listed.stdout.startswith(f"{name}  GL401  squares.py:Square: wrong gradient for `x`")
     there = gradlint(tmp_path, "replay", name[:5])
     assert (there.returncode, there.stdout[:11]) == (1, "still there")
-    path.write_text(WRONG.format(factor=2))
+    # Of another length: Python takes a file of one second and size for the one that it compiled.
+    path.write_text(WRONG.format(factor=2.0))
     mended = gradlint(tmp_path, "replay")
     assert (mended.returncode, mended.stdout[:6]) == (0, "mended")
     path.write_text("x = (")
