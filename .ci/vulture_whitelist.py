@@ -28,6 +28,7 @@ bench
 # Of a program that is executed from its text, and of `sys`.
 start_zygote
 orig_argv
+Recorder
 
 # Fields of a pydantic model: they are read by name, or described in the schema of a spec.
 model_config

@@ -7,12 +7,12 @@ are first used.
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradlint.api import check, sweep
     from gradlint.base.errors import CheckFailedError, GradlintError
+    from gradlint.checker import Checker
     from gradlint.dropin.failure import InconclusiveWarning
     from gradlint.dropin.gradcheck import gradcheck
     from gradlint.dropin.gradgradcheck import gradgradcheck
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CheckFailedError": "gradlint.base.errors",
+    "Checker": "gradlint.checker",
     "GradlintError": "gradlint.base.errors",
     "InconclusiveWarning": "gradlint.dropin.failure",
     "Report": "gradlint.report.display",
@@ -33,6 +34,7 @@ _HOMES = {
 
 __all__ = [
     "CheckFailedError",
+    "Checker",
     "GradlintError",
     "InconclusiveWarning",
     "Report",
@@ -45,9 +47,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        # It takes as long to import as all else up to the start of the server.
+        metadata = importlib.import_module("importlib.metadata")
         try:
-            return version("gradlint")
-        except PackageNotFoundError:
+            return metadata.version("gradlint")
+        except metadata.PackageNotFoundError:
             return "0+unknown"  # run from its sources, without having been installed
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

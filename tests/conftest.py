@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,24 +37,28 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 #: end. Those that need what another one builds stand apart from it: none waits for the other.
 LONGEST = (
     "kernels/test_emulated_kernels.py",
-    "test_examples.py",
     "native/test_extension.py",
+    "test_examples.py",
+    "kernels/test_emulated_specs.py",
+    "running/test_attacks.py",
     "running/test_signals.py",
-    "kernels/test_planted_faults.py",
+    "cli/test_check_command.py",
     "running/test_hostile.py",
     "running/test_confirming.py",
+    "rules/test_plan.py",
+    "kernels/test_planted_faults.py",
     "running/test_supervision.py",
-    "running/test_attacks.py",
+    "kernels/test_faulty_twins.py",
+    "rules/test_texts.py",
+    "kernels/test_emulation.py",
+    "numerics/test_twin.py",
+    "running/test_interrupt.py",
     "overrides/test_overrides.py",
+    "numerics/test_decide.py",
     "benchmarks/test_planted_bugs.py",
     "benchmarks/test_operator_database.py",
-    "kernels/test_emulated_specs.py",
-    "kernels/test_emulation.py",
     "benchmarks/test_user_operators.py",
-    "kernels/test_batch_norm.py",
-    "kernels/test_faulty_twins.py",
     "running/test_confinement.py",
-    "cli/test_check_command.py",
 )
 
 
@@ -97,25 +102,69 @@ OF_THE_TERMINAL = (
 )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def ending_the_server() -> Iterator[Callable[[], None]]:
-    """One server for all commands, with everything loaded that any of them needs; it ends with this
-    process. Where ending it is what is tested, this is how."""
-    start, stop = _server.start, _server.stop
+class _Shared:
+    """One server for all commands, with everything loaded that any of them needs."""
 
-    def started(
+    def __init__(self) -> None:
+        self.load: _server.Load = "tracing"
+        self._start, self.stop = _server.start, _server.stop
+        #: What the server that runs was started with.
+        self._running: tuple[int | None, _server.Load] = (None, "tracing")
+
+    def start(
+        self,
         load: str = "tracing",
         sources: Sequence[str] = (),
         *,
         private: bool = False,
         many: bool = False,
+        single: bool = False,
     ) -> None:
-        start("tracing", sources, private=private, many=many)
+        """In the place of ``server.start``."""
+        before = _server._pid()
+        if self._running[0] == before and LOADS.index(self._running[1]) < LOADS.index(self.load):
+            self.stop()
+        self._start(self.load, sources, private=private, many=many)
+        if _server._pid() != before:
+            self._running = (_server._pid(), self.load)
 
+
+#: What servers may load, each all that those before it do.
+LOADS: tuple[_server.Load, ...] = ("torch", "rules", "tracing")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared() -> Iterator[_Shared]:
+    shared = _Shared()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_server, "start", started)
+        patch.setattr(_server, "start", shared.start)
         patch.setattr(_server, "stop", lambda: None)
-        yield stop
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def ending_the_server(_shared: _Shared) -> Callable[[], None]:
+    """The server ends with this process. Where ending it is what is tested, this is how."""
+    return _shared.stop
+
+
+Loading = Callable[[_server.Load], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="session")
+def servers_load(_shared: _Shared) -> Loading:
+    """``with servers_load("torch"):`` servers that are started in the body load no more than that,
+    where many are. Whoever needs more afterwards gets another one."""
+
+    @contextmanager
+    def loading(load: _server.Load) -> Iterator[None]:
+        before, _shared.load = _shared.load, load
+        try:
+            yield
+        finally:
+            _shared.load = before
+
+    return loading
 
 
 @dataclass

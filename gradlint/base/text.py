@@ -111,3 +111,12 @@ def short_text(value: Any, limit: int = 60) -> str:
 def printable(text: str) -> str:
     """``text`` as a plain ``str`` that UTF-8 can carry (lone surrogates become escapes)."""
     return str.encode(text, "utf-8", "backslashreplace").decode("utf-8")
+
+
+#: User and password in a URL.
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def without_password(text: str) -> str:
+    """``text`` with ``***@`` in the place of every user's name and password in a URL."""
+    return _USER.sub("***@", text)

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -34,6 +34,7 @@ from gradlint.model.events import (
     Begin,
     CheckDone,
     Covered,
+    Elsewhere,
     Emit,
     Event,
     Found,
@@ -86,6 +87,9 @@ REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 #: Attributes of a module that a note names, at most.
 STATE_SHOWN = 3
+
+#: Sees what every rule came to, with the op on the sample that it looked at.
+Witness = Callable[[Subject, Outcome], None]
 
 
 def input_powers(subject: Subject, code: str) -> list[InputPower]:
@@ -247,6 +251,8 @@ def examine(
     done: frozenset[tuple[str, str]] = frozenset(),
     *,
     isolated: bool = True,
+    elsewhere: frozenset[str] = frozenset(),
+    witness: Witness | None = None,
 ) -> None:
     """Run every selected rule on every sample, dtype and device, emitting events as they come.
 
@@ -257,23 +263,10 @@ def examine(
         emit: called with each event of ``gradlint.model.events`` as it comes.
         done: (code, sample label) pairs not to be run again, after a crash.
         isolated: whether this process may crash.
+        elsewhere: codes of rules that another process runs, by :func:`examine_only`.
+        witness: see :data:`Witness`.
     """
-    if settings.untrusted:
-        op.ignores = {}  # what nobody trusts can't say what is to be accepted
-    if op.ignores:
-        emit(Accepts(dict(op.ignores)))
-    rules = [
-        rule
-        for rule in select_rules(settings, CATALOGUE)
-        if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
-    ]
-    ignored = ignored_rules(op, rules, settings, isolated=isolated)
-    for code, reason in ignored.items():
-        emit(Skip(code, reason))
-    rules = sorted(
-        (rule for rule in rules if rule.code not in ignored),
-        key=lambda rule: (rule.stage, rule.code),
-    )
+    rules = _selected(op, settings, emit, isolated=isolated)
     with preserved_state():
         variants, notes = expand_samples(op, samples, settings)
     for note in notes:
@@ -291,21 +284,78 @@ def examine(
     first: Subject | None = None
     for place, sample in enumerate(variants):
         subject = instead.get(sample.label) or Subject(op, sample, settings, coverage)
-        supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+        supported = _examine_sample(
+            subject,
+            rules,
+            once,
+            done,
+            asked,
+            first=first is None,
+            elsewhere=elsewhere,
+            witness=witness,
+        )
         other = _guessed_otherwise(subject, once, done)
         if other is not None:
             subject, variants[place] = other, other.sample
             done = frozenset(pair for pair in done if pair[1] != sample.label)
             asked = TorchAsked(once, done)
-            supported = _examine_sample(subject, rules, once, done, asked, first=first is None)
+            supported = _examine_sample(
+                subject,
+                rules,
+                once,
+                done,
+                asked,
+                first=first is None,
+                elsewhere=elsewhere,
+                witness=witness,
+            )
         if supported:
             first = first or subject
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
         others = [sample for sample in variants if _is_optional(first.sample, sample)]
-        _look_further(first, others, rules, once, done, once.told, asked)
+        _look_further(first, others, rules, once, done, once.told, asked, witness)
         emit(_covered(op, variants, coverage))
     emit(confirmable(first))
+
+
+def examine_only(
+    codes: frozenset[str], op: Op, samples: Sequence[Sample], settings: Settings, emit: Emit
+) -> None:
+    """Run the rules with these ``codes``, which look at the first sample only, as :func:`examine`
+    would that runs all of them."""
+    rules = _selected(op, settings, lambda event: None)
+    with preserved_state():
+        variants, _ = expand_samples(op, samples, settings)
+    emit(Samples([described_sample(op, sample) for sample in variants]))
+    once = _EachDefectOnce(emit)
+    for sample in variants:
+        subject = Subject(op, sample, settings)
+        for rule in rules:
+            if rule.code in codes:
+                once(Begin(rule.code, sample.label))
+                _run(subject, rule, once, rules)
+        with preserved_state():
+            if not unsupported_dtype(subject):
+                break
+
+
+def _selected(op: Op, settings: Settings, emit: Emit, *, isolated: bool = True) -> list[Rule]:
+    """The rules to run on ``op``, in their order. Says which are left out, and what is accepted."""
+    if settings.untrusted:
+        op.ignores = {}  # what nobody trusts can't say what is to be accepted
+    if op.ignores:
+        emit(Accepts(dict(op.ignores)))
+    rules = [
+        rule
+        for rule in select_rules(settings, CATALOGUE)
+        if rule.has_probe and rule.order <= min(settings.order, op.order or 2)
+    ]
+    ignored = ignored_rules(op, rules, settings, isolated=isolated)
+    for code, reason in ignored.items():
+        emit(Skip(code, reason))
+    kept = (rule for rule in rules if rule.code not in ignored)
+    return sorted(kept, key=lambda rule: (rule.stage, rule.code))
 
 
 def _guessed_otherwise(
@@ -361,6 +411,7 @@ def _look_further(
     done: frozenset[tuple[str, str]],
     told: set[str],
     asked: TorchAsked,
+    witness: Witness | None,
 ) -> None:
     """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
 
@@ -372,7 +423,7 @@ def _look_further(
 
         wanted = [rule for rule in rules if rule.code.startswith(codes)]
         there = Subject(op, sample, first.settings, first.coverage)
-        _examine_sample(there, wanted, with_words, done, asked, first=False)
+        _examine_sample(there, wanted, with_words, done, asked, first=False, witness=witness)
 
     with phase("rule"), preserved_state():
         FurtherSamples(first, emit, done, explain, told, others).run()
@@ -480,11 +531,15 @@ def _examine_sample(
     asked: TorchAsked,
     *,
     first: bool,
+    elsewhere: frozenset[str] = frozenset(),
+    witness: Witness | None = None,
 ) -> bool:
     """Run the rules on one sample.
 
     Args:
         first: whether no sample ran before it: some rules look at one sample only.
+        elsewhere: see :func:`examine`.
+        witness: see :data:`Witness`.
 
     Returns:
         Whether the op supports the sample's dtype.
@@ -498,8 +553,13 @@ def _examine_sample(
         if not first and rule.first_sample:
             emit(Skip(rule.code, "looks at the first sample only"))
             continue
+        if rule.code in elsewhere:
+            emit(Elsewhere(rule.code, sample.label))
+            continue
         emit(Begin(rule.code, sample.label))
         outcome = _run(subject, rule, emit, rules)
+        if witness is not None:
+            witness(subject, outcome)
         verdicts[rule.code] = outcome.verdict
     with preserved_state():
         supported = not (verdicts and unsupported_dtype(subject))
@@ -575,7 +635,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             if not subject.settings.untrusted:
                 outcome = without_suppressed(outcome, subject.op.ignores)
-            outcome = as_loud_as_evidence(outcome)
+            outcome = as_loud_as_evidence(outcome, subject.settings)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 from gradlint.model.report import SEVERITIES, Finding, Grounds, Severity, Where
 from gradlint.model.rule import Outcome
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import by_code, longest_match
 
 #: The policy as a reader sees it: severity and when a finding has it.
 TABLE: tuple[tuple[Severity, str], ...] = (
@@ -34,11 +36,11 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " guessed, or at values that were not given and from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
-        " or Riemannian gradient or relevance, or that is right for what an orthonormal basis"
-        " spans, or of a"
-        " surrogate: forward returns its input, or is a staircase that changes as backward says"
-        " over many stairs, or calls a Function that rounds or steps and explains the error, or"
-        " backward goes by the positive part of grad_output; second derivatives silently lost",
+        " or Riemannian gradient, relevance or a substitute, or that is right for what an"
+        " orthonormal basis spans, or of a surrogate: forward returns its input, or is a staircase"
+        " that changes as backward says over many stairs, or calls a Function that rounds or steps"
+        " and explains the error, or backward goes by the positive part of grad_output; second"
+        " derivatives silently lost",
     ),
     (
         "info",
@@ -52,10 +54,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range or an index falls below zero, or has no finite derivative by its own"
-        " operations; NaN at a single zero in a parameter of a"
-        " module that starts without one, or at extreme magnitudes of such a parameter; anything in"
-        " PyTorch's own code",
+        " an empty range or an index falls below zero, or a size or values that gradlint chose at"
+        " which forward has no finite derivative by its own operations; NaN at a single zero in a"
+        " parameter of a module that starts without one, or at extreme magnitudes of such a"
+        " parameter; anything in PyTorch's own code",
     ),
 )
 
@@ -222,6 +224,11 @@ POLICY = (
     ),
     Reason(
         "warning",
+        "the documentation says that another gradient is put in place of the derivative",
+        lambda g: g.explained == "substitute",
+    ),
+    Reason(
+        "warning",
         "it is right for functions of what the basis spans, as it may be meant",
         lambda g: g.explained == "subspace",
     ),
@@ -277,16 +284,39 @@ def decided(ceiling: Severity, grounds: Grounds) -> tuple[Severity, str]:
     return severity, words
 
 
-def as_loud_as_evidence(outcome: Outcome) -> Outcome:
+def as_loud_as_evidence(outcome: Outcome, settings: Settings | None = None) -> Outcome:
     """``outcome`` with the severity of every finding decided; a failure that consists of
-    information alone is a pass, whose resolving power is the error that remains unexplained."""
-    findings = [_weighed(finding) for finding in outcome.findings]
+    information alone is a pass, whose resolving power is the error that remains unexplained.
+
+    Args:
+        outcome: of a rule.
+        settings: may say how loud the findings of a rule are; default nothing.
+    """
+    said = settings or Settings()
+    findings = [as_set(_weighed(finding), said) for finding in outcome.findings]
     verdict, resolution = outcome.verdict, outcome.resolution
+    if verdict == "pass" and any(item.severity != "info" for item in findings):
+        verdict = "fail"
     if verdict == "fail" and findings and all(item.severity == "info" for item in findings):
         verdict = "pass"
         errors = [item.grounds.relative_error or 0.0 for item in findings]
         resolution = max([*errors, resolution or 0.0]) or None
     return replace(outcome, findings=findings, verdict=verdict, resolution=resolution)
+
+
+def as_set(finding: Finding, settings: Settings) -> Finding:
+    """``finding`` as loud as the settings want it: what they say of its rule takes the place of the
+    rule's own severity. What is milder because of the evidence is not made louder."""
+    levels = dict(settings.severities)
+    under = longest_match(levels, finding.code)
+    rule = by_code(finding.code)
+    level = levels[under] if under is not None else "off"
+    if rule is None or level == "off" or level == finding.severity:
+        return finding
+    if finding.severity != rule.severity and not _milder(level, finding.severity):
+        return finding
+    evidence = {**finding.evidence, f"{level} because": "the settings say so"}
+    return replace(finding, severity=level, evidence=evidence)
 
 
 def _weighed(finding: Finding) -> Finding:

@@ -18,8 +18,8 @@ from gradlint.cli import console as _console
 #: Command → module of the same name in this package, with a function of that name. In the order
 #: in which ``--help`` lists them.
 COMMANDS = (
-    *("check", "list", "sweep", "report", "overrides", "explain", "rules", "init", "validate"),
-    *("schema", "baseline", "kernels", "env"),
+    *("check", "fix", "list", "sweep", "replay", "report", "overrides", "explain", "rules"),
+    *("init", "validate", "schema", "baseline", "record", "watch", "serve", "kernels", "env"),
 )
 
 #: Plain text instead of boxes: readable in 40 columns, in ASCII and in a pipe, and nothing that the

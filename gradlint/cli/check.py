@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from typing import Annotated
 
 import typer
 
 from gradlint.base.errors import GradlintError
+from gradlint.base.terminal import clean
+from gradlint.base.text import short_text
 from gradlint.cli import console as _console
 from gradlint.cli.options import (
     TARGET,
     BaselineFile,
+    Cache,
     ChangedSince,
+    Cluster,
     Color,
     Debug,
     Device,
@@ -24,6 +29,7 @@ from gradlint.cli.options import (
     Inputs,
     Jobs,
     LastFailed,
+    NoCache,
     Order,
     Output,
     Seed,
@@ -39,6 +45,7 @@ from gradlint.cli.options import (
 )
 from gradlint.cli.outputs import Outputs
 from gradlint.model.report import Report
+from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_names
 from gradlint.running.run import Run
 
@@ -53,6 +60,15 @@ def check(
         ),
     ] = None,
     inputs: Inputs = None,
+    from_: Annotated[
+        str | None,
+        option(
+            "--from",
+            metavar="COMMAND",
+            help="Run this program first, as gradlint record does, and check the operators that it "
+            'calls on inputs like those that it gave them: --from "pytest tests".',
+        ),
+    ] = None,
     device: Device = None,
     require_device: Annotated[
         bool | None,
@@ -119,6 +135,9 @@ def check(
     changed_since: ChangedSince = None,
     shard: Shard = None,
     last_failed: LastFailed = False,
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    cluster: Cluster = None,
     max_failures: Annotated[
         int | None,
         option(
@@ -128,12 +147,28 @@ def check(
     first_failure: Annotated[
         bool, option("-x", "--exitfirst", help="End after the first one: --max-failures 1.")
     ] = False,
+    repro: Annotated[
+        str | None,
+        option(
+            "--repro",
+            metavar="DIR",
+            help="Write a script for each finding into DIR, which shows it with PyTorch alone.",
+        ),
+    ] = None,
     show_settings: Annotated[
         bool,
         option("--show-settings", help="Show every setting and where it comes from; run nothing."),
     ] = False,
     statistics: Annotated[
         bool, option("--statistics", help="Count the findings by rule, below the report.")
+    ] = False,
+    suggest: Annotated[
+        bool,
+        option(
+            "--suggest",
+            help="Search for a change of the source that mends the findings of each operator, and "
+            "show it with them once it is verified.",
+        ),
     ] = False,
     output_format: Annotated[
         str,
@@ -205,6 +240,8 @@ def check(
             "baseline": baseline,
             "require_coverage": require_coverage,
             "max_failures": 1 if first_failure else max_failures,
+            "cache": "" if no_cache else cache,
+            "cluster": cluster,
             "debug": debug or None,
         },
         rules=rule_names(),
@@ -213,7 +250,12 @@ def check(
     if show_settings:
         _console.write(settings_text(settings, origins))
         return 0
+    if from_ is not None:
+        targets = _recorded(from_, targets, settings)
+        if not targets:
+            return 5
     targets = targets_of(targets, settings, "check")
+    _able_to(suggest=suggest)
     with _progress.watching(quiet=quiet) as watch:
         run = gated(
             targets,
@@ -223,16 +265,79 @@ def check(
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
         )
+        if repro is not None:
+            _reproduce(run, settings, repro)
     if run.empty:
         outputs = outputs.without_people()
+    if suggest:
+        _suggest(run, settings, quiet=quiet)
     unwritten = outputs.write(run.report)
     if statistics and not run.empty:
         _count(run.report, outputs)
-    _tell(run, debug=debug)
+    _console.print_errors_of(run, debug=debug)
     for error in unwritten:
         _console.print_error(error)
     lost = unwritten and run.exit_code in (0, 1, 5)
     return GradlintError.exit_code if lost else run.exit_code
+
+
+def _able_to(*, suggest: bool) -> None:
+    """See before the run that what is asked for is installed."""
+    if suggest:
+        from gradlint.repair.installed import check_installed
+
+        check_installed("--suggest")
+
+
+def _recorded(command: str, targets: Texts, settings: Settings) -> list[str]:
+    """The specs of the operators that a program calls."""
+    if targets:
+        raise GradlintError(
+            "the program says what is checked",
+            place="--from",
+            hint=f"leave out {short_text(targets[0], 40)}, or --from",
+        )
+    from gradlint.cli.recorded import summary
+    from gradlint.gate.choice import CACHE
+    from gradlint.recording import record, words_of
+
+    folder = os.path.join(CACHE, "recorded")
+    shutil.rmtree(folder, ignore_errors=True)
+    found = record(words_of(command, "--from"), folder, settings)
+    _console.write(summary(found, folder), sys.stderr)
+    return found.paths
+
+
+def _suggest(run: Run, settings: Settings, *, quiet: bool) -> None:
+    """Attach verified changes to the findings of ``run``, if it came to its end."""
+    if run.report.interrupted:
+        return
+    from gradlint.cli.fix import telling
+    from gradlint.repair.mend import fixes
+
+    try:
+        fixes(run.report, settings, begin=telling(quiet=quiet))
+    except KeyboardInterrupt:
+        run.report.interrupted = True
+
+
+def _reproduce(run: Run, settings: Settings, folder: str) -> None:
+    """Write scripts for the findings of a run that came to its end, and say on the error stream
+    what came of each."""
+    if run.report.interrupted:
+        return
+    from gradlint.reproducing import Written, write_scripts
+
+    def tell(written: Written) -> None:
+        if written.path:
+            fewer = f", with {written.after} of {written.before} numbers left"
+            less = fewer if written.after < written.before else ""
+            line = f"script for {written.code} of {written.target}: {written.path}{less}"
+        else:
+            line = f"no script for {written.code} of {written.target}: {written.why}"
+        _console.write(clean(line) + "\n", sys.stderr)
+
+    write_scripts(run.report, settings, folder, tell)
 
 
 def _interpret_triton() -> None:
@@ -256,13 +361,3 @@ def _count(report: Report, outputs: Outputs) -> None:
         format for format, path in outputs.wanted if path == "-" and format not in PAGES
     ]
     _console.write(statistics_text(report), sys.stderr if for_programs else None)
-
-
-def _tell(run: Run, *, debug: bool) -> None:
-    for error in {str(error): error for error in run.usage}.values():
-        _console.print_error(error)
-    for text in run.internal:
-        what, _, traceback = text.partition("\n")
-        if debug:
-            _console.write(traceback + "\n", sys.stderr)
-        _console.print_internal(what, debug=debug)

@@ -19,6 +19,7 @@ from gradlint.base.files import (
 )
 from gradlint.base.terminal import SafeStream, disarmed, lines_of, obeyed
 from gradlint.base.text import error_line
+from gradlint.cli import starting as _starting
 
 #: Characters that are written at once.
 _AT_ONCE = 2**16
@@ -50,6 +51,7 @@ def write(text: str, stream: TextIO | None = None, *, colored: bool = False) -> 
         stream: default the standard output.
         colored: whether ``text`` was laid out by gradlint, and holds colours of its own.
     """
+    _starting.clear()
     target = stream or sys.stdout
     if colored:
         target = obeyed(target)
@@ -178,6 +180,17 @@ def failures(writers: Iterable[Callable[[], None]]) -> list[GradlintError]:
 def print_error(error: GradlintError) -> None:
     """Show what the user did wrong: what, where, next step."""
     print_lines("error: ", str(error) or type(error).__name__)
+
+
+def print_errors_of(run: Any, *, debug: bool) -> None:
+    """Show the user's mistakes, and gradlint's own failures, in a run: each once."""
+    for error in {str(error): error for error in run.usage}.values():
+        print_error(error)
+    for text in run.internal:
+        what, _, traceback = text.partition("\n")
+        if debug:
+            write(traceback + "\n", sys.stderr)
+        print_internal(what, debug=debug)
 
 
 def print_warning(text: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,11 +16,18 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 #: Commands that always need a worker.
-_WORKING = ("check", "list", "sweep", "overrides", "init")
+_WORKING = ("check", "fix", "list", "sweep", "replay", "watch", "serve", "overrides", "init")
 _WORKING_IN_GROUP = (
     *(("kernels", "build"), ("kernels", "check"), ("kernels", "bench")),
     *(("baseline", "write"), ("baseline", "prune")),
 )
+
+#: A line of a pyproject.toml that may name a cache of verdicts. If it is about something else, the
+#: server starts a little later, and that is all.
+_CACHE_SET = re.compile(rb"^\s*[\"']?(cache|cluster)[\"']?\s*=", re.MULTILINE)
+
+#: Bytes of a pyproject.toml that are looked at.
+_MOST_BYTES = 2**20
 
 #: Folders that are looked at before the server starts (heuristic: a few milliseconds).
 _MOST_FOLDERS = 100
@@ -39,28 +48,35 @@ def main(args: Sequence[str] | None = None) -> int:
     from gradlint.running import interruption as _interruption
 
     with _interruption.guarded(for_good=args is None) as signals:
-        code = _run(words)
+        code = _run(words, once=args is None)
     if args is None:
         _interruption.block()
     return signals.exit_code if code == 130 else code
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], *, once: bool) -> int:
+    from gradlint.cli import starting as _starting
+
+    _starting.show(words)
     from gradlint.running import server as _server
 
     if "--triton-interpret" in words:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
     _server.adopt()
+    if once:
+        _server.serve_once()
     try:
         # torch loads while the command line is imported and read
-        many = any(_holds_many(word) for word in words[1:])
-        _server.start(_load(words), private="--untrusted" in words, many=many)
+        if not (_may_remember(words) or _records(words)):
+            many = any(_holds_many(word) for word in words[1:])
+            _server.start(_load(words), private="--untrusted" in words, many=many)
         from gradlint.cli.app import main as run
 
         return run(words)
     except KeyboardInterrupt:
         return 130
     finally:
+        _starting.clear()
         _server.stop()
 
 
@@ -68,6 +84,30 @@ def _works(words: Sequence[str]) -> bool:
     """Whether the command will need a worker."""
     named = len(words) > 1 and (words[0] in _WORKING or tuple(words[:2]) in _WORKING_IN_GROUP)
     return named and not {"-h", "--help"} & set(words)
+
+
+def _may_remember(words: Sequence[str]) -> bool:
+    """Whether no worker may be needed here: verdicts may be read from a cache, or operators be
+    checked on a cluster."""
+    if words[0] != "check":
+        return False
+    named = any(word.partition("=")[0] in ("--cache", "--cluster") for word in words)
+    if named or os.environ.get("GRADLINT_CACHE") or os.environ.get("GRADLINT_CLUSTER"):
+        return True
+    folder = os.getcwd()
+    while True:
+        with suppress(OSError), open(os.path.join(folder, "pyproject.toml"), "rb") as file:
+            if _CACHE_SET.search(file.read(_MOST_BYTES)):
+                return True
+        above = os.path.dirname(folder)
+        if above == folder:
+            return False
+        folder = above
+
+
+def _records(words: Sequence[str]) -> bool:
+    """Whether a program of the user's runs first, from which the server would take time."""
+    return any(word.partition("=")[0] == "--from" for word in words)
 
 
 def _load(words: Sequence[str]) -> Load:

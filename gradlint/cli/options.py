@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Annotated, Any
 
 import typer
@@ -121,6 +122,27 @@ BaselineFile = Annotated[
         help="Findings in it do not fail the run; `gradlint baseline write` makes it.",
     ),
 ]
+Cache = Annotated[
+    str | None,
+    option(
+        "--cache",
+        metavar="FOLDER|URL",
+        help="Keep verdicts there, and read those for which nothing changed. Default: none is "
+        "kept. Without --seed, the seed is 0.",
+    ),
+]
+NoCache = Annotated[
+    bool, option("--no-cache", help="Keep and read no verdicts, whatever the settings say.")
+]
+Cluster = Annotated[
+    str | None,
+    option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Check on the workers of a Dask cluster: the address of its scheduler, such as "
+        "tcp://host:8786, or local:N for N processes here.",
+    ),
+]
 Output = Annotated[
     str | None, option("-o", "--output", metavar="FILE", help="Write the report to FILE.")
 ]
@@ -132,6 +154,20 @@ def with_operators(paths: list[str]) -> list[str]:
     from gradlint.targets.resolve import holds_operators
 
     return [path for path in paths if holds_operators(path)]
+
+
+def require(package: str, command: str) -> None:
+    """Raise if ``package``, which the extra named as ``command`` brings, is not installed.
+
+    Raises:
+        GradlintError: it is not; the hint says what to run.
+    """
+    if importlib.util.find_spec(package) is None:
+        raise GradlintError(
+            f"{package} is not installed",
+            place=command,
+            hint=f'run `pip install "gradlint[{command}]"`',
+        )
 
 
 def one_of(value: str, choices: tuple[str, ...], option: str) -> str:

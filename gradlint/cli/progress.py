@@ -13,10 +13,12 @@ from rich.live import Live
 from rich.text import Text
 
 from gradlint.base.terminal import clean, obeyed
+from gradlint.cli import starting as _starting
 from gradlint.model.report import TargetReport
+from gradlint.model.rule import Stage
 from gradlint.native.progress import Line, reporting, words
 from gradlint.native.progress import Progress as BuildProgress
-from gradlint.rules.catalogue import rule_names
+from gradlint.rules.catalogue import CATALOGUE, rule_names
 from gradlint.running.news import Running
 
 #: Seconds until a terminal shows anything, and between two drawings of it.
@@ -27,6 +29,18 @@ LOG_S = 30.0
 
 #: Operators in progress that are named; further ones are counted.
 NAMED = 8
+
+#: Findings of one operator in progress that are shown; further ones are counted.
+FINDINGS = 4
+
+#: Rules that look at the call itself come first, then those that measure first derivatives.
+_FIRST = {rule.code: rule for rule in CATALOGUE if Stage.RUN <= rule.stage <= Stage.VALUES}
+
+#: What the first verdict on an operator begins with.
+FIRST_WORDS = "so far right"
+
+#: A family of rules → what it is about, in the order in which it is said.
+_ABOUT = {"value": "values", "shape": "shapes", "contract": "contract", "finite": "finiteness"}
 
 #: A phase (of ``gradlint.ops.phase.PHASES``) → what is done then, in words.
 _PHASES = {
@@ -67,11 +81,12 @@ class Watch:
 
     def counts(self, done: int, total: int, running: Sequence[Running]) -> str:
         """``12 of 1000 operators done, 1 fails; 2 running, 986 remaining``."""
+        operators = len({item.target for item in running})
         fail = f", {self.failed} {'fails' if self.failed == 1 else 'fail'}" if self.failed else ""
-        left = max(total - done - len(running), 0)
+        left = max(total - done - operators, 0)
         return (
             f"{done} of {total} operator{'' if total == 1 else 's'} done{fail}; "
-            f"{len(running)} running, {left} remaining"
+            f"{operators} running, {left} remaining"
         )
 
 
@@ -110,17 +125,22 @@ class LiveWatch(Watch):
     def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
         """Draw, unless the run is young or was just drawn."""
         now = self._clock()
-        if now - self._started < FIRST_S or now - self._drawn < PAUSE_S:
+        told = any(so_far(item.report) for item in running)
+        young = now - self._started < FIRST_S and not told
+        if young or now - self._drawn < PAUSE_S:
             return
         self._drawn = now
         if self._live is None:
             self._line.clear()
+            _starting.clear()
             # What it shows is clean, and the display moves by escape sequences.
             console = Console(file=obeyed(self._stream), markup=False, highlight=False)
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
         lines = [self.counts(done, total, running)]
-        lines += [f"  {clean(item.target)}  {at(item)}" for item in running[:NAMED]]
+        for item in running[:NAMED]:
+            lines.append(f"  {clean(item.target)}  {at(item)}")
+            lines += [f"    {clean(text)}" for text in so_far(item.report)]
         lines += [f"  and {len(running) - NAMED} more"] if len(running) > NAMED else []
         lines += [f"  {self._build}"] if self._build else []
         self._build = ""
@@ -137,6 +157,7 @@ class LiveWatch(Watch):
     def close(self) -> None:
         """Leave nothing behind."""
         self._line.clear()
+        _starting.clear()
         if self._live is not None:
             self._live.stop()
 
@@ -148,6 +169,30 @@ def at(item: Running) -> str:
     phase = _PHASES.get(item.phase, item.phase)
     parts = [work, phase if item.phase in ("forward", "backward") or not work else ""]
     return f"{', '.join(filter(None, parts))} ({item.seconds:.0f} s)"
+
+
+def so_far(report: TargetReport | None) -> list[str]:
+    """What is known of an operator that is still being checked: first whether its gradients are
+    right at the first sample, once that is known; then what was found."""
+    if report is None:
+        return []
+    first = [check for check in report.checks if check.code in _FIRST]
+    lines = []
+    if len(first) < len(report.checks):  # others run after them
+        bad = {
+            _FIRST[check.code].family for check in first if check.verdict not in ("pass", "skipped")
+        }
+        good = {_FIRST[check.code].family for check in first if check.verdict == "pass"}
+        right = [words for family, words in _ABOUT.items() if family in good - bad]
+        lines += [f"{FIRST_WORDS}: {', '.join(right)}"] if right else []
+    found = [item for item in report.findings if item.severity != "info"]
+    names = rule_names()
+    lines += [
+        f"{item.code} {names.get(item.code, '')}: {item.message}" for item in found[:FINDINGS]
+    ]
+    if len(found) > FINDINGS:
+        lines.append(f"and {len(found) - FINDINGS} more")
+    return lines
 
 
 @contextmanager

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import fnmatch
 import os
-import re
 import subprocess
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
-from gradlint.base.errors import GradlintError, SpecError
-from gradlint.base.files import read_regular
+from gradlint.base.errors import GradlintError
+from gradlint.cache.parts import NATIVE, Parts, files_of
 from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
-from gradlint.spec.load import load as load_spec
-from gradlint.targets.locate import dotted_of_file, find_module
-from gradlint.targets.source_file import MAX_BYTES, dotted, read_source
-
-#: Endings of native sources and of what they include.
-_NATIVE = (
-    *(".c", ".cc", ".cpp", ".cxx", ".cu"),
-    *(".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc"),
-)
-_INCLUDE = re.compile(r"^\s*#\s*include\s*[\"<]([^\">]+)[\">]", re.MULTILINE)
-
-#: Calls that import a module by its name.
-_IMPORTING = ("import_module", "__import__")
 
 _OPTION = "--changed-since"
 
@@ -50,24 +33,19 @@ class Changes:
         diff = ("diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", commit, "--")
         others = ("ls-files", "--others", "--exclude-standard", "-z")
         self.files = {*self._paths(*diff), *self._paths(*others)}
-        self._imports: dict[str, frozenset[str]] = {}
+        self._parts = self._made_of()
 
     def concern(self, files: Iterable[str]) -> bool:
         """Whether one of ``files`` changed, or something that it imports, includes or builds,
         directly or not."""
-        waiting = [os.path.realpath(file) for file in files]
-        seen: set[str] = set()
-        while waiting:
-            file = waiting.pop()
-            if file in seen or not _below(file, self.root):
-                continue
-            seen.add(file)
-            if self._changed(file):
-                return True
-            if file not in self._imports:
-                self._imports[file] = frozenset(self._parts(file))
-            waiting += self._imports[file]
-        return False
+        return any(self._changed(file) for file in self._parts.closure(files))
+
+    def _made_of(self) -> Parts:
+        return Parts(
+            self.root,
+            lambda: self._native,
+            exists=lambda file: file in self.files or os.path.isfile(file),
+        )
 
     # -- git ------------------------------------------------------------------------------------
 
@@ -96,11 +74,7 @@ class Changes:
     @cached_property
     def _native(self) -> dict[str, set[str]]:
         """The native sources of the repository, by their names without folders."""
-        found: dict[str, set[str]] = {}
-        for path in {*self._paths("ls-files", "-z"), *self.files}:
-            if path.endswith(_NATIVE):
-                found.setdefault(os.path.basename(path), set()).add(path)
-        return found
+        return _by_name({*self._paths("ls-files", "-z"), *self.files})
 
     def _changed(self, file: str) -> bool:
         """Whether ``file`` changed, or a submodule that it lies in."""
@@ -110,111 +84,33 @@ class Changes:
             file = os.path.dirname(file)
         return False
 
-    # -- what a file is made of -----------------------------------------------------------------
 
-    def _parts(self, file: str) -> Iterator[str]:
-        if file.endswith(".py"):
-            yield from self._parts_of_python(file)
-        elif file.endswith((".yaml", ".yml")):
-            yield from self._parts_of_spec(file)
-        elif file.endswith(_NATIVE):
-            try:
-                text = read_regular(file, MAX_BYTES).decode(errors="replace")
-            except OSError:
-                return
-            for name in _INCLUDE.findall(text):
-                yield from self._native.get(os.path.basename(name), ())
+class Saved(Changes):
+    """Files that were just saved, for which no git is asked.
 
-    def _parts_of_python(self, file: str) -> Iterator[str]:
-        source = read_source(file)
-        root, own = dotted_of_file(file)
-        package = own if os.path.basename(file) == "__init__.py" else own.rpartition(".")[0]
-        yield from self._modules(package, root)
-        for node in ast.walk(source.tree) if source is not None and source.tree is not None else ():
-            for name in _imported(node, package):
-                yield from self._modules(name, root)
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield from self._sources(node.value)
+    Args:
+        files: their paths; root: the folder below which files are looked at.
+    """
 
-    def _parts_of_spec(self, file: str) -> Iterator[str]:
-        try:
-            spec = load_spec(file)
-        except SpecError:
-            return
-        folder = os.path.dirname(file)
-        for source in spec.extension.sources if spec.extension is not None else ():
-            yield os.path.realpath(os.path.join(folder, source))
-        module = (spec.op or "").replace("::", ":").partition(":")[0]
-        if module.endswith(".py"):
-            yield os.path.realpath(os.path.join(folder, module))
-            yield os.path.realpath(module)
-        elif module and not module.startswith("torch."):
-            yield from self._modules(module, folder)
-        for name in spec.import_:
-            yield from self._modules(name, folder)
+    def __init__(self, files: Iterable[str], root: str) -> None:
+        self.revision = "the last look"
+        self.root = os.path.realpath(root)
+        self.files = {os.path.realpath(file) for file in files}
+        self._parts = self._made_of()
 
-    def _sources(self, text: str) -> Iterator[str]:
-        """The native sources that a text may name: by their names alone, as folders are often put
-        together when the program runs; with ``*`` and ``?``."""
-        name = text.replace("\\", "/").rpartition("/")[2]
-        if not name.endswith(_NATIVE):
-            return
-        if "*" not in name and "?" not in name:
-            yield from self._native.get(name, ())
-            return
-        for other, paths in self._native.items():
-            if fnmatch.fnmatchcase(other, name):
-                yield from paths
-
-    def _modules(self, name: str, root: str) -> Iterator[str]:
-        """The files that importing ``name`` runs: its own, and those of the packages around it,
-        also if they are gone."""
-        parts = name.split(".") if name else []
-        here = os.getcwd()
-        inside = [
-            entry for entry in sys.path if entry and _below(os.path.realpath(entry), self.root)
-        ]
-        folders = dict.fromkeys([root, here, self.root, os.path.join(self.root, "src"), *inside])
-        for folder in map(os.path.realpath, folders):
-            for count in range(1, len(parts) + 1):
-                stem = os.path.join(folder, *parts[:count])
-                for file in (f"{stem}.py", os.path.join(stem, "__init__.py")):
-                    if file in self.files or os.path.isfile(file):
-                        yield file
+    @cached_property
+    def _native(self) -> dict[str, set[str]]:
+        """The native sources that were saved; what includes them is not known without git."""
+        return _by_name(self.files)
 
 
-def _imported(node: ast.AST, package: str) -> Iterator[str]:
-    """Absolute dotted names of what a statement or call imports."""
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        base = package.split(".") if package else []
-        base = base[: len(base) - node.level + 1] if node.level else []
-        whole = ".".join([*base, *(node.module.split(".") if node.module else [])])
-        yield whole
-        yield from (f"{whole}.{alias.name}" if whole else alias.name for alias in node.names)
-    elif isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _IMPORTING:
-        first = node.args[0] if node.args else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            name = first.value
-            yield f"{package}{name}" if name.startswith(".") else name
-
-
-def files_of(ref: OpRef, settings: Settings) -> list[str]:
-    """The files that ``ref`` and its inputs come from, as far as its text says; empty where it does
-    not, as for an operator that is known to PyTorch by its name alone."""
-    files = []
-    if ref.source in ("file", "spec"):
-        files.append(ref.path)
-    elif ref.source == "module":
-        found = find_module(ref.path)
-        files += [found.file] if found is not None and found.file is not None else []
-    if ref.location is not None:
-        files.append(ref.location.file)
-    given = (settings.inputs or "").partition(":")[0]
-    if files and given.endswith(".py") and os.path.isfile(given):
-        files.append(given)
-    return files
+def _by_name(paths: Iterable[str]) -> dict[str, set[str]]:
+    """The native sources among ``paths``, by their names without folders."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        if path.endswith(NATIVE):
+            found.setdefault(os.path.basename(path), set()).add(path)
+    return found
 
 
 def unchanged(changes: Changes, settings: Settings, ref: OpRef) -> str:
@@ -223,10 +119,6 @@ def unchanged(changes: Changes, settings: Settings, ref: OpRef) -> str:
     if not files or changes.concern(files):
         return ""
     return f"unchanged since {changes.revision}"
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _repository() -> str:

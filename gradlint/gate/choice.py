@@ -147,10 +147,19 @@ def remember_failed(report: Report) -> None:
         return
     text = json.dumps({"version": _VERSION, "failed": after}, indent=2) + "\n"
     try:
-        os.makedirs(CACHE, exist_ok=True)
-        ignore = os.path.join(CACHE, ".gitignore")
-        if not os.path.exists(ignore):
-            write_whole(ignore, ["*\n"])
+        keep_folder()
         write_whole(path, [text])
     except (OSError, ValueError):
         return
+
+
+def keep_folder() -> None:
+    """Make the folder of what is remembered, which git ignores.
+
+    Raises:
+        OSError: it can't be made.
+    """
+    os.makedirs(CACHE, exist_ok=True)
+    ignore = os.path.join(CACHE, ".gitignore")
+    if not os.path.exists(ignore):
+        write_whole(ignore, ["*\n"])

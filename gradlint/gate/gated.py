@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gradlint.cache.verdicts import Verdicts
 from gradlint.gate import baseline as _baseline
 from gradlint.gate.choice import Choice, remember_failed
 from gradlint.gate.coverage import required, unchecked
+from gradlint.gate.failed_checks import remember_checks
 from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.news import Progress, Tick
@@ -18,6 +20,20 @@ EVERYTHING = Choice()
 
 def _unheard(_: str) -> None:
     """Nobody is told."""
+
+
+def verdicts_of(settings: Settings, warn: Callable[[str], None]) -> Verdicts | None:
+    """The cache of verdicts that the settings name; None for none.
+
+    Raises:
+        GradlintError: it can't be used at all.
+    """
+    if settings.cache is None:
+        return None
+    if settings.sanitizer is not None:
+        warn("--cache: a check under a sanitizer is always run, so no verdict is read or kept")
+        return None
+    return Verdicts(settings)
 
 
 def gated(
@@ -47,6 +63,7 @@ def gated(
     baseline = _baseline.read(wanted) if wanted is not None else None
     operators = required(settings.require_coverage)
     leave_out = choice.leave_out(settings, warn)
+    recall = verdicts_of(settings, warn)
     failed = 0
 
     def judge(report: TargetReport) -> bool:
@@ -63,12 +80,15 @@ def gated(
         on_tick=on_tick,
         leave_out=leave_out,
         judge=judge,
+        recall=recall,
     )
     report = run.report
     report.shard = choice.shard
+    report.cache = recall.use if recall is not None else None
     if baseline is not None:
         report.baseline = baseline.use(report, settings)
     if not (report.interrupted or report.stopped):
         report.unchecked = unchecked(operators, run)
     remember_failed(report)
+    remember_checks(report)
     return run

@@ -223,13 +223,13 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.rank(len(item.other), _SECOND)
     if item.axes:
         evidence.say("any", _SHAPED)
-    if not evidence.shape and documented_scalar(text, evidence.name):
+    if not evidence.shape and documented_scalar(text, evidence.name, names):
         evidence.rank(0, _SCALAR)
     if not evidence.domain:
         evidence.domain = (
             next(iter(worded(item.words)), "")
             or documented_interval(text, evidence.name, names)
-            or _SIGNED[documented_sign(text, evidence.name)]
+            or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
         )
     evidence.mentioned += worded(text)

@@ -23,7 +23,7 @@ from gradlint.inputs._plan import (
 from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
-from gradlint.model.related import Formula
+from gradlint.model.related import FORMULAS, Formula
 from gradlint.trace.comparisons import Comparisons
 
 #: Elements that a tensor of a sample should have at most.
@@ -34,25 +34,6 @@ _POOLS = (
     tuple(range(3, 40)),
     tuple(range(2, 40)),
     (),
-)
-#: How a size may follow from another one: differences, bin edges, halves and doubles, real spectra,
-#: pairs with and without those of an element with itself, squares.
-FORMULAS = (
-    "n - 1",
-    "n + 1",
-    "n // 2",
-    "2 * n",
-    "n // 2 + 1",
-    "n * (n - 1) // 2",
-    "n * (n + 1) // 2",
-    "n - 2",
-    "n + 2",
-    "2 * n - 1",
-    "2 * n + 1",
-    "2 * (n - 1)",
-    "n * n",
-    "3 * n",
-    "4 * n",
 )
 #: Sizes at which a formula is tried, even and odd (heuristic: two of them tell all formulas apart).
 OTHER_THAN = (6, 9, 4, 8)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from gradlint.targets.nodes import source_text
 from gradlint.targets.source_file import literal, read_source
 
 
@@ -33,7 +34,7 @@ def plain_function(thing: Any) -> Callable[..., Any] | None:
 def syntax(function: Callable[..., Any]) -> ast.FunctionDef | None:
     """The definition of ``function``; None when its source is not available."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse(textwrap.dedent(source_text(function)))
     except Exception:
         # Truncated, generated or encoded source gives no evidence, but must not fail either.
         return None

@@ -87,15 +87,38 @@ def starred_rank(text: str) -> int:
     return 0
 
 
-def documented_sign(text: str, name: str) -> str:
-    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x >= 0`` or
-    ``a, b > 0``: "positive", "nonnegative", or "" where it gives none."""
+#: In a clause about an argument, behind its shape: it has a sign, ", all > 0".
+_SIGN = re.compile(
+    r"(?:^|[,:])\s*(?:(?:or|and|all|each|every|elements?|entries|values?|strictly)\s+)*"
+    r"(>=?|≥)\s*0(?![\w]|\.\d)"
+)
+
+#: How a clause about an argument begins that says that it has no dimensions.
+_SCALAR_FIRST = re.compile(
+    r"(?i)\s*:?\s*(?:an?\s+|the\s+)?(?:(?!per\b|no\b)\w+\s+){0,2}?(?:0-?d\b|scalars?\b|zero-dim)"
+    r"(?!\s*(?:\w+\s+)?(?:or|per|for each|field|product|function)\b)"
+)
+
+
+def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
+    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x >= 0``,
+    ``a, b > 0`` or ``theta: (genes,) or (cells, genes), > 0``: "positive", "nonnegative", or ""
+    where it gives none.
+
+    Args:
+        text: what is said of the op.
+        name: the tensor's.
+        names: of all arguments, so that what is said of another is not taken for this one's.
+    """
     above = r"\s*(>=?|≥)\s*0(?!\w|\.\d)"
     start, more = r"(?m:^|(?<=[.;:(]))\s*(?:\w+,\s*)*", r"(?:,\s*(?:and\s+)?\w+)*"
     own = re.escape(name)
     found = re.search(rf"(?<![\w.|]){own}`*:?{above}", text) or re.search(
         rf"{start}{own}{more}{above}", text
     )
+    if found is None and names:
+        said = (re.sub(r"[(\[][^()\[\]]*[)\]]", ":", part) for part in clauses(text, name, names))
+        found = next((sign for part in said if (sign := _SIGN.search(part))), None)
     if found is None:
         return ""
     return "positive" if found.group(1) == ">" else "nonnegative"
@@ -170,15 +193,18 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
     return any(_CONSTANT.search(clause) for clause in said)
 
 
-def documented_scalar(text: str, name: str) -> bool:
+def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
-    0-d tensors", "noise: ()", "half_life a scalar", "scalar attack and release"."""
+    0-d tensors", "noise: ()", "half_life a scalar", "scalar attack and release", or, where the
+    ``names`` of all arguments are known, "kp, ki, kd: scalar tensors"."""
     own = rf"(?<![\w.]){re.escape(name)}\b"
     near = r"[^.;:,()\[\]\n]{0,40}?\(?\s*"
     scalar = r"(?:0-?d\b|0-dim|zero-dim|scalar\b)"
     before = r"\bscalars?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
     empty = r"`*(?:\s*:\s*|\s+)\(\s*\)"
-    return re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}|{own}{empty}", text) is not None
+    if re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}|{own}{empty}", text):
+        return True
+    return bool(names) and any(_SCALAR_FIRST.match(part) for part in clauses(text, name, names))
 
 
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
@@ -326,7 +352,16 @@ def _written(source: str, own: str) -> str:
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     ]
+    documents += [text for text in _bare_texts(tree) if inspect.cleandoc(text) not in documents]
     return "\n".join([*documents, *_of_arguments(tree, textwrap.dedent(source)), *comments])
+
+
+def _bare_texts(tree: ast.Module) -> Iterator[str]:
+    """Strings that stand by themselves in a function, as comments of several lines do."""
+    for node in ast.walk(tree):
+        alone = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(alone, ast.Constant) and isinstance(alone.value, str):
+            yield alone.value
 
 
 def _of_arguments(tree: ast.Module, source: str) -> list[str]:

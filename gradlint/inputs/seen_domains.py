@@ -85,7 +85,7 @@ def seen_domain(tensor: torch.Tensor, guessed: str = "real") -> str:
         return _of_integers(value, guessed)
     if kind != "float" or value.layout != torch.strided or value.numel() < 2:
         return ""
-    if guessed != "real" or not bool(value.isfinite().all()) or _is_structured(value):
+    if guessed != "real" or not bool(value.isfinite().all()) or is_structured(value):
         return _guessed_and_seen(value, guessed) if guessed != "real" else ""
     return _by_signs(value)
 
@@ -110,9 +110,9 @@ def _guessed_and_seen(value: torch.Tensor, guessed: str) -> str:
     return {**DOMAINS, **CONFINED}.get(guessed, guessed) if guessed not in fits else ""
 
 
-def _is_structured(value: torch.Tensor) -> bool:
-    """Whether values obey something that others would not: whole numbers, an order, rows that sum
-    to one or have unit length, a special matrix."""
+def is_structured(value: torch.Tensor) -> bool:
+    """Whether floating values obey something that others would not: whole numbers, an order, rows
+    that sum to one or have unit length, a special matrix."""
     if bool((value == value.round()).all()):
         return True
     wide = value.dim() > 0 and value.shape[-1] > 1

@@ -10,7 +10,7 @@ from typing import Literal
 CodePhase = Literal["forward", "backward"]
 
 
-@dataclass
+@dataclass(slots=True)
 class WayCoverage:
     """One outcome of a condition that has no statement of its own.
 
@@ -27,7 +27,7 @@ class WayCoverage:
     computes: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class FunctionCoverage:
     """What ran of one function.
 
@@ -58,7 +58,7 @@ class FunctionCoverage:
         return not self.missed and all(way.ran for way in self.ways)
 
 
-@dataclass
+@dataclass(slots=True)
 class PhaseCoverage:
     """What ran of the user's Python code of forward, or of backward.
 

@@ -55,6 +55,13 @@ class Begin(Event, frozen=True):
     sample: str
 
 
+class Elsewhere(Event, frozen=True):
+    """The rule ``code`` is run on the sample with this label by another process."""
+
+    code: str
+    sample: str
+
+
 class CheckDone(Event, frozen=True):
     """The rule that was begun has come to a verdict."""
 

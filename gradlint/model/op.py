@@ -17,6 +17,19 @@ KINDS = ("function", "callable", "module", "library", "formula")
 
 
 @dataclass(frozen=True)
+class Overlay:
+    """A file that is to be read as if it held something else.
+
+    Args:
+        path: absolute, links resolved.
+        text: what it is taken to hold.
+    """
+
+    path: str
+    text: bytes
+
+
+@dataclass(frozen=True)
 class OpRef:
     """One operator, named but not loaded: picklable, cheap, made without importing torch.
 
@@ -31,6 +44,7 @@ class OpRef:
         location: where it is defined, where known before loading.
         explicit: False when a listing found it (the user named a module, file or folder): an op
             that turns out to be absent is then not the user's mistake.
+        overlay: what a worker reads in place of one of the user's files, to try a change of it.
     """
 
     target: str
@@ -40,6 +54,7 @@ class OpRef:
     kind: str = "unknown"
     location: Location | None = None
     explicit: bool = True
+    overlay: Overlay | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,26 @@ from dataclasses import dataclass
 #: The names of sizes in a formula, in order.
 LETTERS = "nkml"
 
+#: How a size may follow from another one: differences, bin edges, halves and doubles, real spectra,
+#: pairs with and without those of an element with itself, squares.
+FORMULAS = (
+    "n - 1",
+    "n + 1",
+    "n // 2",
+    "2 * n",
+    "n // 2 + 1",
+    "n * (n - 1) // 2",
+    "n * (n + 1) // 2",
+    "n - 2",
+    "n + 2",
+    "2 * n - 1",
+    "2 * n + 1",
+    "2 * (n - 1)",
+    "n * n",
+    "3 * n",
+    "4 * n",
+)
+
 #: An axis of a tensor: the position of the tensor among those of a sample, and of the axis.
 Axis = tuple[int, int]
 

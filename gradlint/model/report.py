@@ -45,7 +45,7 @@ FailOn = Literal["error", "warning", "info", "inconclusive", "uncovered"]
 FAIL_INCONCLUSIVE: tuple[FailOn, ...] = ("inconclusive", "uncovered")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Location:
     """A span of source. Lines and columns count from 1; ``end_column`` is exclusive."""
 
@@ -60,7 +60,7 @@ class Location:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Lines of source around a location, with what the underlined part stands for.
 
@@ -124,11 +124,12 @@ Explanation = Literal[
     "constant",
     "geometry",
     "attribution",
+    "substitute",
     "subspace",
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Grounds:
     """What the severity of a finding rests on; ``gradlint.checking.severity`` decides by it.
 
@@ -161,7 +162,49 @@ class Grounds:
     explained: Explanation | None = None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """``text`` takes the place of a span of source; of nothing where that is empty."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change of the source with which a target passes.
+
+    Args:
+        titles: what it changes, a sentence each without its full stop.
+        diff: the change as a unified diff, with paths relative to the working directory.
+        replacements: the same, span by span, in the order of the file.
+        checks: how many checks pass with it.
+        tried: how many changes were tried until this one was found.
+        notes: what a reader must know before taking it, such as that it is slower.
+    """
+
+    titles: list[str]
+    diff: str
+    replacements: list[Replacement]
+    checks: int
+    tried: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A program that shows a finding with PyTorch and the user's own module alone.
+
+    Args:
+        path: where it is, relative to the working directory.
+        text: what it says.
+    """
+
+    path: str
+    text: str
+
+
+@dataclass(slots=True)
 class Finding:
     """One defect observed.
 
@@ -174,7 +217,9 @@ class Finding:
     this one is a consequence of, if any; its own code where that is the same fault in another
     input. ``severity`` is at first the highest that the rule allows
     here; :mod:`gradlint.checking.severity` lowers it to what ``grounds`` bear. ``baselined`` says
-    whether it is in the baseline of the run, and so does not fail it.
+    whether it is in the baseline of the run, and so does not fail it. ``fix`` is a change that
+    mends it, together with all else that the target fails of, where one was asked for and found.
+    ``script`` shows it without gradlint, where one was asked for.
     """
 
     code: str
@@ -197,9 +242,11 @@ class Finding:
     follows: str | None = None
     grounds: Grounds = field(default_factory=Grounds)
     baselined: bool = False
+    fix: Fix | None = None
+    script: Script | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Argument:
     """One argument of a sample. Tensors have a shape; other values a ``value`` text."""
 
@@ -212,7 +259,7 @@ class Argument:
     value: str | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class SampleReport:
     """The arguments an op was run on.
 
@@ -225,7 +272,7 @@ class SampleReport:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
 class Tried:
     """A further sample, on which only the gradient was looked at.
 
@@ -240,7 +287,7 @@ class Tried:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class InputPower:
     """How sharply one input was judged.
 
@@ -260,7 +307,7 @@ class InputPower:
     noise_factor: float
 
 
-@dataclass
+@dataclass(slots=True)
 class Accepted:
     """A finding that was made, and that someone accepts.
 
@@ -277,7 +324,7 @@ class Accepted:
     location: Location | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Check:
     """One rule run on one sample.
 
@@ -312,7 +359,7 @@ class Check:
         return self.verdict == "skipped" and any(words in self.note for words in COULD_NOT_RUN)
 
 
-@dataclass
+@dataclass(slots=True)
 class TorchVerdict:
     """What torch's own ``gradcheck`` or ``gradgradcheck`` says.
 
@@ -328,7 +375,7 @@ class TorchVerdict:
     sample: str = ""
 
 
-@dataclass
+@dataclass(slots=True)
 class Prediction:
     """What the rules of a family cost on one sample, predicted before they run.
 
@@ -352,7 +399,7 @@ class Prediction:
     memory_bytes: int
 
 
-@dataclass
+@dataclass(slots=True)
 class TensorFacts:
     """What the anatomy shows of one tensor (``-v``). ``role``: argument, output,
     grad_output, gradient (as returned by backward, before the engine) or saved."""
@@ -375,7 +422,7 @@ class TensorFacts:
 ConfirmationVerdict = Literal["confirmed", "refuted", "not confirmed"]
 
 
-@dataclass
+@dataclass(slots=True)
 class Confirmation:
     """What the op does in a process in which nothing of gradlint is loaded.
 
@@ -392,7 +439,7 @@ class Confirmation:
     duration_s: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class BaselineUse:
     """What came of the baseline of a run.
 
@@ -407,7 +454,26 @@ class BaselineUse:
     gone: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(slots=True)
+class CacheUse:
+    """What came of the cache of verdicts of a run.
+
+    Args:
+        path: the folder or URL, without what it holds of passwords.
+        read: how many operators' verdicts were read from it.
+        kept: how many were added to it.
+        not_kept: operator → why its verdict was not kept, in words that complete "it …".
+        notes: what was amiss with it, as sentences; none of it changes a verdict.
+    """
+
+    path: str
+    read: int = 0
+    kept: int = 0
+    not_kept: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Unchecked:
     """An operator under ``--require-coverage`` that nothing checks.
 
@@ -420,7 +486,7 @@ class Unchecked:
     location: Location
 
 
-@dataclass
+@dataclass(slots=True)
 class TargetReport:
     """All that is known about one target.
 
@@ -431,6 +497,7 @@ class TargetReport:
     counted: that of what was named, then that within a module which had to be imported.
     ``accepts`` holds the codes of findings that the op or its spec accepts, and why.
     ``reached`` are the first lines that ran of each function of the user's that backward ran.
+    ``cached`` says that all this was found out by an earlier run, and read from the cache.
     """
 
     target: str
@@ -454,6 +521,7 @@ class TargetReport:
     position: list[int] = field(default_factory=list)
     accepts: dict[str, str] = field(default_factory=dict)
     reached: list[Location] = field(default_factory=list)
+    cached: bool = False
 
     @property
     def uncovered(self) -> bool:
@@ -470,7 +538,7 @@ class TargetReport:
         return self.verdict in ("pass", "fail", "inconclusive")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunError:
     """Why a run could not do all that was asked of it.
 
@@ -486,6 +554,23 @@ class RunError:
 
 #: The verdicts of a target, in the order in which they are counted.
 VERDICTS = ("pass", "fail", "inconclusive", "error", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What a program asks of a report first.
+
+    Args:
+        ok: whether something was checked and nothing failed.
+        code, cause: of the worst finding; None where there is none, or its cause is not known.
+        resolution: the smallest relative error of a gradient that every check that passed would
+            have seen; None where no gradient was measured.
+    """
+
+    ok: bool
+    code: str | None = None
+    cause: str | None = None
+    resolution: float | None = None
 
 
 @dataclass(repr=False)
@@ -506,6 +591,7 @@ class Report(Shown):
         shard: which part of the operators this run is about, as in "1/4"; "" for all.
         baseline: what came of the baseline; None without one.
         unchecked: operators that had to be checked and were not: they fail the run.
+        cache: what came of the cache of verdicts; None without one.
     """
 
     targets: list[TargetReport] = field(default_factory=list)
@@ -523,11 +609,29 @@ class Report(Shown):
     shard: str = ""
     baseline: BaselineUse | None = None
     unchecked: list[Unchecked] = field(default_factory=list)
+    cache: CacheUse | None = None
 
     @property
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
         return [finding for target in self.targets for finding in target.findings]
+
+    @property
+    def brief(self) -> Brief:
+        """The outcome in four values."""
+        worst = min(self.findings, key=_rank, default=None)
+        powers = [
+            check.resolution
+            for target in self.targets
+            for check in target.checks
+            if check.verdict == "pass" and check.resolution is not None
+        ]
+        return Brief(
+            self.ok,
+            worst.code if worst is not None else None,
+            worst.cause if worst is not None else None,
+            max(powers, default=None),
+        )
 
     @property
     def ok(self) -> bool:
@@ -620,6 +724,7 @@ class Report(Shown):
             "shard": self.shard,
             "baseline": jsonable(self.baseline),
             "unchecked": jsonable(self.unchecked),
+            "cache": jsonable(self.cache),
             "targets": map(_entry, self.targets),
         }
 
@@ -642,6 +747,11 @@ def _entry(target: TargetReport) -> dict[str, Any]:
             }
         )
     return entry
+
+
+def _rank(finding: Finding) -> tuple[bool, int, bool]:
+    """What a program should look at first has the least: what fails and follows from nothing."""
+    return finding.baselined, SEVERITIES.index(finding.severity), finding.follows is not None
 
 
 def _times(code: str, count: int) -> str:

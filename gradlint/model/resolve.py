@@ -20,7 +20,16 @@ from gradlint.base.errors import GradlintError
 from gradlint.base.files import read_regular
 from gradlint.base.text import did_you_mean, error_line, nearest, short_text
 from gradlint.model.report import FailOn
-from gradlint.model.settings import DEVICES, DTYPES, Device, Dtype, Sanitizer, Settings
+from gradlint.model.settings import (
+    DEVICES,
+    DTYPES,
+    LEVELS,
+    Device,
+    Dtype,
+    Level,
+    Sanitizer,
+    Settings,
+)
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,7 +131,8 @@ def resolved_settings(
     for key, value in flags.items():
         if value is not None and value != [] and value != ():
             give(key, value, _always("--" + key.replace("_", "-")))
-    values.setdefault("seed", secrets.randbelow(FRESH_SEEDS))
+    # A seed that nobody has had before finds no verdict that was kept.
+    values.setdefault("seed", 0 if values.get("cache") else secrets.randbelow(FRESH_SEEDS))
     values.setdefault("jobs", _cores())
     return Settings(**values, **promised), origins
 
@@ -132,6 +142,8 @@ def _seen_from(folder: str, name: str, value: Any) -> Any:
     directory. A target such as ``pkg.mod:Name`` is no path, and stays."""
     if isinstance(value, tuple):
         return tuple(_seen_from(folder, name, item) for item in value)
+    if value is None or (name == "cache" and "://" in value):
+        return value
     moved = os.path.join(folder, value)
     file = os.path.join(folder, value.partition(":")[0])
     return moved if name != "paths" or os.path.exists(file) else value
@@ -231,6 +243,13 @@ _KINDS: dict[str, tuple[Any, str]] = {
         Annotated[dict[str, Codes], AfterValidator(lambda table: tuple(table.items()))],
         'a table [tool.gradlint.per-target-ignores] with lines such as "legacy/*.py" = ["GL602"]',
     ),
+    "severities": (
+        Annotated[
+            dict[Annotated[str, AfterValidator(_code)], Level],
+            AfterValidator(lambda table: tuple(table.items())),
+        ],
+        'a table [tool.gradlint.severities] with lines such as GL604 = "info"',
+    ),
     "order": (Annotated[int, Field(ge=1, le=2)], "1 or 2"),
     "seed": (Annotated[int, Field(ge=0, le=_MOST)], "a whole number from 0 to 2^63 - 1"),
     "timeout": (
@@ -255,6 +274,11 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "baseline": (Annotated[str, Field(pattern=r"\S")], "a text"),
     "require_coverage": (Paths, "a list of texts"),
     "max_failures": _COUNT,
+    "cluster": (
+        Annotated[str, Field(pattern=r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$")],
+        "an address such as tcp://host:8786, or local:N",
+    ),
+    "cache": (Annotated[str, AfterValidator(lambda text: text.strip() or None)], "a text"),
 }
 
 #: Field of :class:`Settings` → what it says, for editors and for those who ask for the settings.
@@ -266,6 +290,7 @@ DESCRIPTIONS = {
     "select": "Rules to run: codes, beginnings of codes, or names.",
     "ignore": "Rules to leave out: codes, beginnings of codes, or names.",
     "per_target_ignores": "Pattern of a target, file or name → rules to leave out there.",
+    "severities": "Rule → error, warning or info, in place of its own severity; or off.",
     "order": "2 checks second derivatives, 1 leaves them out.",
     "seed": "Seed of all random numbers.",
     "timeout": "Seconds for loading, for finding inputs, and for each rule.",
@@ -281,10 +306,12 @@ DESCRIPTIONS = {
     "baseline": "File of findings that do not fail a run.",
     "require_coverage": "Files and folders, every operator of which must be checked.",
     "max_failures": "Failing operators after which a run ends.",
+    "cluster": "Address of a Dask scheduler, or local:N for N processes here.",
+    "cache": "Folder or URL where verdicts are kept; empty to keep none.",
 }
 
 #: Settings that name files: in pyproject.toml they are seen from its folder.
-_FILES = ("paths", "baseline", "require_coverage")
+_FILES = ("paths", "baseline", "require_coverage", "cache")
 
 
 def toml_key(name: str) -> str:
@@ -318,17 +345,28 @@ def json_schema() -> dict[str, Any]:
 _LISTED = {"type": "array", "items": {"type": "string"}}
 
 
+#: What texts of these settings must match; an empty ``cache`` stands for none.
+_PATTERNS = {
+    "inputs": r"\S",
+    "baseline": r"\S",
+    "cache": "",
+    "cluster": r"^\s*(local:[1-9][0-9]{0,3}|[a-z]+://\S+)\s*$",
+}
+
+
 def _plain_schema(name: str) -> dict[str, Any]:
     """What the value of one setting may be in a TOML file."""
     if name == "per_target_ignores":
         return {"type": "object", "additionalProperties": _texts(_LISTED)}
+    if name == "severities":
+        return {"type": "object", "additionalProperties": {"enum": list(LEVELS)}}
     if name in ("select", "ignore", "imports", "paths", "require_coverage"):
         return _texts(_LISTED)
     if name in ("devices", "dtypes"):
         words = list(DEVICES if name == "devices" else DTYPES)
         return _texts({"type": "array", "items": {"enum": words}, "minItems": 1})
-    if name in ("inputs", "baseline"):
-        return {"type": "string", "pattern": r"\S"}
+    if name in _PATTERNS:
+        return {"type": "string", "pattern": _PATTERNS[name]}
     made = _adapter(name).json_schema()
     made.pop("title", None)
     return made
@@ -430,6 +468,9 @@ def _toml_place(path: str, text: str, key: str, item: str) -> str:
     found = re.compile(rf"^[ \t]*([\"']?){re.escape(key)}\1[ \t]*=", re.MULTILINE).search(
         text, start
     )
+    if found is None:
+        words = r"[ \t]*\.[ \t]*".join(("tool", "gradlint", rf"([\"']?){re.escape(key)}\1"))
+        found = re.compile(rf"^[ \t]*\[[ \t]*{words}[ \t]*\]", re.MULTILINE).search(text)
     if found is None:
         return path
     at = found.start() + len(found[0]) - len(found[0].lstrip())

@@ -16,6 +16,10 @@ DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = get_args(Device)
 
+#: What a rule may be set to: a severity, or to be left out.
+Level = Literal["error", "warning", "info", "off"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
 #: Tools of NVIDIA's compute-sanitizer.
 Sanitizer = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 SANITIZERS: tuple[Sanitizer, ...] = get_args(Sanitizer)
@@ -36,6 +40,8 @@ class Settings:
         ignore: rule codes or prefixes to leave out.
         per_target_ignores: pairs of a pattern, compared with the target, its file and the op's name
             (``*`` and ``?`` as in file names), and the codes or prefixes to leave out there.
+        severities: pairs of a rule code or prefix and the severity that its findings have at most,
+            in place of the rule's own; "off" leaves the rule out. The longest that fits counts.
         order: 1 for first order only, 2 for second order too.
         seed: seed of every direction, cotangent and inferred value.
         timeout: seconds that one phase (loading, finding inputs, one rule) may take.
@@ -55,6 +61,8 @@ class Settings:
         baseline: the file of findings that are accepted; None for none.
         require_coverage: files and folders, all operators of which must be checked.
         max_failures: failing operators after which the run ends; None for any number.
+        cluster: address of a Dask scheduler, or "local:N", whose workers check; None to check here.
+        cache: folder or URL where verdicts are kept from run to run; None to keep none.
     """
 
     inputs: str | None = None
@@ -65,6 +73,7 @@ class Settings:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     per_target_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    severities: tuple[tuple[str, Level], ...] = ()
     order: int = 2
     seed: int = 0
     timeout: float = 60.0
@@ -80,3 +89,5 @@ class Settings:
     baseline: str | None = None
     require_coverage: tuple[str, ...] = ()
     max_failures: int | None = None
+    cluster: str | None = None
+    cache: str | None = None

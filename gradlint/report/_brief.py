@@ -36,6 +36,7 @@ def brief_rows(finding: Finding, target: TargetReport) -> Iterator[tuple[str, li
         ("follows from", root_title(finding, target)),
         ("help", finding.help),
         ("reproduce", finding.reproduce),
+        ("script", wording.script(finding.script.path) if finding.script is not None else ""),
     )
     for label, text in rows:
         if text:

@@ -11,6 +11,7 @@ from gradlint.model.report import Finding, TargetReport
 from gradlint.report import wording
 from gradlint.report._evidence import SPECIAL, cells, evidence_rows
 from gradlint.report._excerpt import excerpt_lines
+from gradlint.report.fixes import add_diff, fix_lines
 from gradlint.report.table import table
 from gradlint.report.text import Page
 
@@ -57,8 +58,19 @@ def add_finding(page: Page, finding: Finding, target: TargetReport) -> None:
             rows.add("sample", finding.sample)
     if finding.help:
         rows.add("help", lines_of(finding.help, page.ascii))
-    if finding.reproduce and not brief:
+    if not brief:
+        _next_steps(rows, finding)
+
+
+def _next_steps(rows: _Rows, finding: Finding) -> None:
+    """Add what can be done with it: the change that mends it, and how to see it again."""
+    if finding.fix is not None:
+        rows.add("fix", fix_lines(finding.fix))
+        add_diff(rows.page, finding.fix, indent=rows.indent)
+    if finding.reproduce:
         rows.add("reproduce", finding.reproduce, whole=True)
+    if finding.script is not None:
+        rows.add("script", wording.script(finding.script.path), whole=True)
 
 
 def _consequence(page: Page, finding: Finding) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
 from gradlint.base.terminal import lines_of
-from gradlint.model.report import Finding, Report, SampleReport, TargetReport, TorchVerdict
+from gradlint.model.report import (
+    Finding,
+    Location,
+    Report,
+    SampleReport,
+    TargetReport,
+    TorchVerdict,
+)
 from gradlint.report import wording
 from gradlint.report._finding import add_finding
 from gradlint.report._summary import add_summary
@@ -16,6 +23,10 @@ from gradlint.report.text import Page
 
 #: Samples of a target that are listed without ``-v``.
 SAMPLES = 4
+
+#: The rule of a target that can't be loaded, and how many of those that can't for the same reason
+#: are named without ``-v``.
+NOT_LOADED, LIKEWISE = "GL001", 8
 
 #: Things not tried that are listed without ``-v``.
 NOT_TRIED = 8
@@ -29,15 +40,46 @@ def add_report(page: Page, report: Report) -> None:
 
 def report_steps(page: Page, report: Report) -> Iterator[None]:
     """Add the whole of ``report`` to ``page``, finding by finding."""
+    alike = {} if page.verbose else _not_loaded_alike(report.targets)
+    left = {id(other) for others in alike.values() for other in others}
     for target in report.targets:
+        if id(target) in left:
+            continue
         if _one_line(target) and not page.verbose:
             yield from _passing(page, target)
         else:
             page.blank()
             yield from _target(page, target)
+            if others := alike.get(id(target)):
+                _likewise(page, others)
             page.blank()
     page.blank()
     add_summary(page, report)
+
+
+def _not_loaded_alike(targets: Sequence[TargetReport]) -> dict[int, list[TargetReport]]:
+    """The ``id`` of each target that can't be loaded → the later ones that can't for the same
+    reason at the same place: one package that is missing is said once, not once an operator."""
+    first: dict[tuple[str, Location | None], TargetReport] = {}
+    found: dict[int, list[TargetReport]] = {}
+    for target in targets:
+        if len(target.findings) != 1 or target.findings[0].code != NOT_LOADED:
+            continue
+        (finding,) = target.findings
+        original = str(finding.evidence.get("original", ""))
+        known = first.setdefault((original, finding.location), target)
+        if original and known is not target:
+            found.setdefault(id(known), []).append(target)
+    return found
+
+
+def _likewise(page: Page, others: Sequence[TargetReport]) -> None:
+    """The targets that can't be loaded for the reason that was just given."""
+    names = [page.clean(other.target) for other in others]
+    shown = names[:LIKEWISE]
+    more = len(names) - len(shown)
+    words = f"{wording.plural(len(names), 'more operator')}: {', '.join(shown)}"
+    page.row("likewise", words + (f" and {more} others (-v shows them)" if more else ""))
 
 
 def _one_line(target: TargetReport) -> bool:

@@ -154,7 +154,7 @@ def _finding(finding: Finding, target: TargetReport) -> str:
 
 def _brief_row(row: tuple[str, list[str]]) -> str:
     label, lines = row
-    shown = code(lines[0]) if label == "reproduce" else "<br>".join(map(prose, lines))
+    shown = code(lines[0]) if label in ("reproduce", "script") else "<br>".join(map(prose, lines))
     return f"- {label}: {shown}\n"
 
 

@@ -34,6 +34,7 @@ from gradlint.report._excerpt import MarkedLine, marked_lines
 from gradlint.report._figures import HeatMap, Plot, heat_map, sweep_plot
 from gradlint.report._ranked import ranked
 from gradlint.report._summary import made_by, outcome, remarks, skipped_lines
+from gradlint.report.fixes import fix_lines
 
 #: Where the template, the style and the script are.
 _FOLDER = Path(__file__).parent / "page"
@@ -80,6 +81,7 @@ class FindingView:
     source: list[MarkedLine]
     rows: list[Shown]
     map: HeatMap | None
+    script: str
 
 
 @dataclass
@@ -262,6 +264,7 @@ class _Page:
             source=source,
             rows=list(self._finding_rows(finding, target)),
             map=heat_map(finding, target),
+            script="\n".join(lines_of(finding.script.text)) if finding.script is not None else "",
         )
 
     def _finding_rows(self, finding: Finding, target: TargetReport) -> Iterator[Shown]:
@@ -280,8 +283,13 @@ class _Page:
             yield Shown("follows from", [root_title(finding, target)])
         if finding.help:
             yield Shown("help", lines_of(finding.help))
+        if finding.fix is not None:
+            yield Shown("fix", list(map(clean, fix_lines(finding.fix))))
+            yield Shown("diff", list(map(clean, finding.fix.diff.splitlines())), code=True)
         if finding.reproduce:
             yield Shown("reproduce", [clean(finding.reproduce)], code=True)
+        if finding.script is not None:
+            yield Shown("script", [clean(wording.script(finding.script.path))], code=True)
 
     def _notes(self, target: TargetReport, verdict: str) -> list[str]:
         """The reasons of checks of one verdict, each with its rules."""

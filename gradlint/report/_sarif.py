@@ -12,13 +12,14 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradlint.model.report import Finding, Location, Report, Severity
+from gradlint.model.report import Finding, Fix, Location, Report, Severity
 from gradlint.model.rule import Rule
 from gradlint.report import wording
 from gradlint.report._brief import brief, title, unchecked_text
 from gradlint.report._json_text import json_line
 from gradlint.report._paths import uri
 from gradlint.report._ranked import Ranked, ranked
+from gradlint.report.fixes import fix_lines
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -134,10 +135,28 @@ def _result(item: Ranked, order: Mapping[str, int]) -> dict[str, Any]:
             {"id": number, "physicalLocation": _physical(place)}
             for number, place in enumerate(finding.related, start=1)
         ]
+    if finding.fix is not None:
+        result["fixes"] = [_fix(finding.fix)]
     told = {"operator": item.target.target, "cause": finding.cause, "input": finding.input}
     told |= {"output": finding.output, "sample": finding.sample, "reproduce": finding.reproduce}
     result["properties"] = {key: value for key, value in told.items() if value}
     return result
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    """The change as a viewer can apply it (section 3.55)."""
+    changes: dict[str, list[dict[str, Any]]] = {}
+    for one in fix.replacements:
+        region = _physical(one.location)["region"]
+        replacement = {"deletedRegion": region, "insertedContent": {"text": one.text}}
+        changes.setdefault(one.location.file, []).append(replacement)
+    return {
+        "description": {"text": _unlinked(" ".join(fix_lines(fix)))},
+        "artifactChanges": [
+            {"artifactLocation": _artifact(file), "replacements": replacements}
+            for file, replacements in changes.items()
+        ],
+    }
 
 
 def _unlinked(text: str) -> str:
@@ -151,11 +170,15 @@ def _physical(place: Location) -> dict[str, Any]:
         region["endLine"] = max(1, place.end_line)
         if place.end_column is not None:
             region["endColumn"] = max(1, place.end_column)
-    reference = uri(place.file)
+    return {"artifactLocation": _artifact(place.file), "region": region}
+
+
+def _artifact(file: str) -> dict[str, str]:
+    reference = uri(file)
     artifact = {"uri": reference}
     if not reference.startswith("file:"):
         artifact["uriBaseId"] = _ROOT
-    return {"artifactLocation": artifact, "region": region}
+    return artifact
 
 
 def _invocation(report: Report, written: int, total: int) -> dict[str, Any]:

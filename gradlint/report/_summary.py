@@ -68,6 +68,7 @@ def remarks(report: Report, *, named: bool = False) -> list[Remark]:
         Remark(wording.unwatched(report.targets), hanging=2),
         Remark(_accepted(report), hanging=2),
         Remark(wording.STOPPED if report.stopped else ""),
+        *_cache(report, named=named),
         *_left_out(report, named=named),
     ]
     return [remark for remark in found if remark.text]
@@ -195,6 +196,29 @@ def _baseline(report: Report) -> Iterator[Remark]:
             f"{'it' if len(use.gone) == 1 else 'them'}:",
             [wording.baseline_entry(entry) for entry in use.gone],
         )
+
+
+def _cache(report: Report, *, named: bool) -> Iterator[Remark]:
+    """What was read from the cache of verdicts, what was not kept in it, and what was amiss."""
+    use = report.cache
+    if use is None:
+        return
+    if use.read:
+        verb = "verdict was" if use.read == 1 else "verdicts were"
+        yield Remark(
+            f"{use.read} of {wording.plural(len(report.targets), 'operator')}: the {verb} read "
+            f"from the cache ({use.path}), as nothing changed on which "
+            f"{'it depends' if use.read == 1 else 'they depend'}.",
+            hanging=2,
+        )
+    if use.not_kept:
+        count = wording.plural(len(use.not_kept), "verdict")
+        verb = "is" if len(use.not_kept) == 1 else "are"
+        yield Remark(
+            f"{count} {verb} not kept in the cache{':' if named else ' (-v shows why).'}",
+            [f"{name}: it {why}" for name, why in use.not_kept.items()] if named else [],
+        )
+    yield from (Remark(note) for note in use.notes)
 
 
 def _unchecked(report: Report) -> Iterator[Remark]:

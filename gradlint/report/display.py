@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from gradlint.base.errors import GradlintError
 from gradlint.model.report import Report
 from gradlint.model.sweep import SweepReport
 from gradlint.report._full import add_report
+from gradlint.report._page import html_parts
 from gradlint.report.sweep import add_sweep
 from gradlint.report.text import Page, styled_console
 
@@ -22,6 +25,16 @@ TEXT_WIDTH, HTML_WIDTH = 80, 100
 _PRE = (
     '<pre style="white-space:pre;overflow-x:auto;line-height:normal;'
     "font-family:Menlo,'DejaVu Sans Mono',consolas,'Courier New',monospace\">{code}</pre>"
+)
+
+#: Pixels that a report is high in a notebook: without findings, for each of them, and at most;
+#: beyond that, it is scrolled (heuristic: a finding fills half a screen).
+LOWEST, PER_FINDING, HIGHEST = 360, 320, 900
+
+#: The page may run its own script and nothing else: it has an origin of its own (HTML, 4.8.5).
+_FRAME = (
+    '<iframe title="gradlint" sandbox="allow-scripts" style="width:100%;height:{height}px;'
+    'border:0;resize:vertical" srcdoc="{page}"></iframe>'
 )
 
 #: Adds a report to a page.
@@ -71,5 +84,19 @@ class PageRenderer:
         return console.export_html(inline_styles=True, code_format=_PRE)
 
 
-Report.renderer = PageRenderer(add_report)
+class ReportRenderer(PageRenderer):
+    """Shows a report; in a notebook, as the page that the format ``html`` writes."""
+
+    def html(self, report: Any) -> str:
+        """``report`` as a frame that holds the whole page, whose styles and script are its own;
+        where jinja2 is not installed, as text."""
+        try:
+            page = "".join(html_parts(report))
+        except GradlintError:
+            return super().html(report)
+        height = min(LOWEST + PER_FINDING * len(report.findings), HIGHEST)
+        return _FRAME.format(height=height, page=html.escape(page))
+
+
+Report.renderer = ReportRenderer(add_report)
 SweepReport.renderer = PageRenderer(add_sweep)

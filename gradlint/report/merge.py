@@ -8,11 +8,11 @@ from typing import Any
 from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.base.text import short_text
-from gradlint.model.report import BaselineUse, FailOn, Report, TargetReport
+from gradlint.model.report import BaselineUse, CacheUse, FailOn, Report, TargetReport
 
 #: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
 #: run it is, and what is told of it.
-_OWN_TO_A_SHARD = frozenset(("debug", "fail_on", "jobs", "memory_mb", "shard"))
+_OWN_TO_A_SHARD = frozenset(("cache", "cluster", "debug", "fail_on", "jobs", "memory_mb", "shard"))
 
 #: Shards of a run (heuristic: what is larger is no number of machines).
 _MOST_SHARDS = 100_000
@@ -50,6 +50,7 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
         stopped=any(report.stopped for _, report in reports),
         shard=first.shard if not others else "",
         baseline=_baseline([report for _, report in reports]),
+        cache=_cache([report for _, report in reports]),
         # What one shard checks is checked.
         unchecked=[
             item for item in first.unchecked if all(item in other.unchecked for _, other in others)
@@ -171,6 +172,20 @@ def _baseline(reports: Sequence[Report]) -> BaselineUse | None:
     gone = [entry for use in uses for entry in use.gone]
     distinct = [entry for number, entry in enumerate(gone) if entry not in gone[:number]]
     return BaselineUse(uses[0].path, sum(use.accepted for use in uses), distinct)
+
+
+def _cache(reports: Sequence[Report]) -> CacheUse | None:
+    """What came of the caches of all shards."""
+    uses = [report.cache for report in reports if report.cache is not None]
+    if not uses:
+        return None
+    made = CacheUse("; ".join(dict.fromkeys(use.path for use in uses)))
+    for use in uses:
+        made.read += use.read
+        made.kept += use.kept
+        made.not_kept.update(use.not_kept)
+        made.notes += [note for note in use.notes if note not in made.notes]
+    return made
 
 
 def _joined(environments: Sequence[dict[str, Any]]) -> dict[str, Any]:

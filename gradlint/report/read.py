@@ -18,6 +18,7 @@ from gradlint.base.text import printable, short_text
 from gradlint.model.report import (
     SCHEMA_VERSION,
     BaselineUse,
+    CacheUse,
     FailOn,
     Report,
     RunError,
@@ -83,6 +84,7 @@ class _Header:
     shard: str = ""
     baseline: BaselineUse | None = None
     unchecked: list[Unchecked] = field(default_factory=list)
+    cache: CacheUse | None = None
 
 
 @dataclass
@@ -273,6 +275,7 @@ def _made(found: _Header, summary: Any) -> Report:
         shard=found.shard,
         baseline=found.baseline,
         unchecked=found.unchecked,
+        cache=found.cache,
     )
 
 

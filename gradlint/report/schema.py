@@ -13,6 +13,8 @@ from gradlint.model.report import SCHEMA_VERSION, FailOn, TargetReport
 _NUMBER = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
 _COUNT = {"type": "integer", "minimum": 0}
 
+_TEXTS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "string"}}
+
 
 class _Contract(GenerateJsonSchema):
     """What :func:`gradlint.model.report.jsonable` makes of the model.
@@ -67,7 +69,7 @@ def json_schema() -> dict[str, Any]:
         "settings": {"type": "object"},
         "fail_on": {"enum": list(get_args(FailOn))},
         "errors": {"type": "array", "items": error},
-        "skipped": {"type": "object", "additionalProperties": {"type": "string"}},
+        "skipped": _TEXTS,
         "interrupted": {"type": "boolean"},
         "stopped": {"type": "boolean"},
         "left_out": {
@@ -100,6 +102,22 @@ def json_schema() -> dict[str, Any]:
                 },
                 "required": ["name", "kind", "location"],
             },
+        },
+        "cache": {
+            "anyOf": [
+                {"type": "null"},
+                {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "read": _COUNT,
+                        "kept": _COUNT,
+                        "not_kept": _TEXTS,
+                        "notes": {"type": "array", "items": {"type": "string"}},
+                    },
+                    "required": ["path", "read", "kept", "not_kept", "notes"],
+                },
+            ]
         },
         "targets": targets,
     }

@@ -46,6 +46,8 @@ def _toml(value: Any, name: str) -> str | None:
     if name == "per_target_ignores":
         pairs = [f"{_text(pattern)} = {_toml(codes, '')}" for pattern, codes in value]
         return f"{{{', '.join(pairs)}}}"
+    if name == "severities":
+        return f"{{{', '.join(f'{code} = {_text(level)}' for code, level in value)}}}"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -433,3 +434,8 @@ def unwatched(targets: Iterable[TargetReport]) -> str:
     counts = Counter(target.coverage_note for target in targets if target.coverage_note)
     words = [f"{plural(count, 'operator')} ({note})" for note, count in counts.items()]
     return f"Coverage unknown: {', '.join(words)}." if words else ""
+
+
+def script(path: str) -> str:
+    """The command that runs a script, quoted for a POSIX shell."""
+    return shlex.join(["python", path])

@@ -6,6 +6,7 @@ A row holds everything about a rule that is not in its own file. To add a rule, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from gradlint.model.rule import CallCounts, Implies, Rule, Stage
@@ -242,6 +243,36 @@ def rule_names() -> dict[str, str]:
     return {rule.code: rule.name for rule in CATALOGUE}
 
 
+#: A code in a sentence: not in brackets, as in a comment that accepts it, nor part of a word.
+_CODE = re.compile(r"(?<![\w\[./-])GL\d{3}(?![\w\]*-])")
+
+#: Words of a command, which take a code without its name.
+_TYPED = re.compile(r"(?:--(?:select|ignore)[ =]|explain |ignore: )\S*$")
+
+
+def with_names(text: str) -> str:
+    """``text`` with the name of a rule in brackets behind its code where that stands without it:
+    ``see GL401`` becomes ``see GL401 (wrong gradient)``. Code between backticks stays."""
+    if "GL" not in text:
+        return text
+    parts = text.split("`")
+    names = {code: name.replace("_", " ") for code, name in rule_names().items()}
+    told: set[str] = set()
+
+    def named(found: re.Match[str]) -> str:
+        code, after = found[0], found.string[found.end() :]
+        name = names.get(code, "")
+        follows = after.lstrip(" (:").replace("_", " ").startswith(name)
+        if not name or follows or code in told or _TYPED.search(found.string[: found.start()]):
+            told.add(code)
+            return code
+        told.add(code)
+        return f"{code} ({name})"
+
+    parts[::2] = [_CODE.sub(named, part) for part in parts[::2]]
+    return "`".join(parts)
+
+
 def longest_match(codes: Iterable[str], code: str) -> str | None:
     """The longest of ``codes`` that ``code`` is, or begins with."""
     return max((known for known in codes if code.startswith(known)), key=len, default=None)
@@ -259,13 +290,18 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
 
     Selectors are codes, prefixes of codes (``GL1``), names or ``ALL``. As in ruff, the most
     specific selector that fits a rule decides; between equally specific ones, ignoring wins.
-    Selectors that fit no rule have no effect here: settings refuse them when they are read.
+    Selectors that fit no rule have no effect here: settings refuse them when they are read. A rule
+    whose severity is set to "off" counts as ignored.
     """
+    levels = dict(settings.severities)
     select = ("ALL",) if settings.select is None else settings.select
     chosen = []
     for rule in catalogue:
         wanted = max((_specificity(text, rule) for text in select), default=0)
         unwanted = max((_specificity(text, rule) for text in settings.ignore), default=0)
+        under = longest_match(levels, rule.code)
+        if under is not None and levels[under] == "off":
+            unwanted = max(unwanted, _specificity(under, rule))
         if wanted > unwanted:
             chosen.append(rule)
     return chosen

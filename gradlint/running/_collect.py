@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
@@ -18,6 +19,7 @@ from gradlint.model.events import (
     CheckDone,
     Confirmable,
     Covered,
+    Elsewhere,
     Event,
     Found,
     Further,
@@ -35,6 +37,7 @@ from gradlint.model.report import (
     IGNORED_IN_SETTINGS,
     Accepted,
     Check,
+    Finding,
     Location,
     SampleReport,
     TargetReport,
@@ -42,7 +45,13 @@ from gradlint.model.report import (
     Verdict,
 )
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, longest_match, rule_names, select_rules
+from gradlint.rules.catalogue import (
+    CATALOGUE,
+    longest_match,
+    rule_names,
+    select_rules,
+    with_names,
+)
 from gradlint.running.events import Done, Loaded
 
 #: Findings after which a target could not be judged.
@@ -54,6 +63,8 @@ ACCEPTED = (IGNORED_BY_OP, IGNORED_IN_SETTINGS, ACCEPTED_IN)
 #: Work that is begun and concluded as rules are, without being one.
 _BESIDE_RULES = frozenset((ANATOMY, FURTHER, *get_args(TorchCheck)))
 
+#: Texts of a check that those of other operators have too.
+_REPEATED = ("code", "verdict", "sample", "note", "help", "dtype", "device")
 
 #: Rules that run the op on sizes and values of their own.
 _CHOOSING = frozenset(rule.code for rule in CATALOGUE if rule.chooses)
@@ -75,6 +86,9 @@ class Collector:
         settings: of the run.
         complete: whether every selected rule must have run at the end (not where a test puts
             something else in their place).
+
+    Attributes:
+        elsewhere: codes of rules that another worker runs meanwhile.
     """
 
     def __init__(self, report: TargetReport, settings: Settings, *, complete: bool = True) -> None:
@@ -91,10 +105,24 @@ class Collector:
         self._every: frozenset[str] = frozenset()  # of these, every rule runs
         self._begun: Counter[tuple[str, str]] = Counter()
         self._skipped: set[str] = set()
+        self.elsewhere: frozenset[str] = frozenset()
+        # The places of checks that another worker makes: a check that stands there meanwhile, and
+        # how many findings were made before.
+        self._elsewhere: list[tuple[Check, int]] = []
+        self._reguessed = False
         self._untried: list[str] | None = None
         self._covered: list[FunctionCoverage] = []
         self.confirmable: Confirmable | None = None
         self.next_worker()
+
+    def forget(self) -> None:
+        """Keep nothing but the report, once it is finished: a run may be over thousands."""
+        self.done.clear()
+        self._labels.clear()
+        self._begun.clear()
+        self._covered.clear()
+        self._told.clear()
+        self.confirmable = None
 
     def next_worker(self) -> None:
         """A fresh worker goes on; it has said nothing yet."""
@@ -103,6 +131,16 @@ class Collector:
         self._told: set[type[Event]] = set()
         self._excused = False
         self._ended = False
+
+    @property
+    def excused(self) -> bool:
+        """Whether this worker had a reason to check nothing."""
+        return self._excused
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is to be said of all that has come up to now."""
+        return verdict(self.report, selected=self._selected)
 
     def distrust(self) -> None:
         """Drop every result of this worker: any of them may be forged."""
@@ -130,13 +168,22 @@ class Collector:
                 self._begin_with(samples)
             case Begin(code, sample):
                 self._begin(code, sample)
+            case Elsewhere(code, sample):
+                self._require(code in self.elsewhere, f"{code} left to a worker that is not there")
+                self._begin(code, sample)
+                self._conclude(code)
+                self.current = None
+                place = Check(code, "skipped", sample)
+                self._elsewhere.append((place, len(self.report.findings)))
+                self.report.checks.append(place)
             case CheckDone(check):
                 self._conclude(check.code, check.sample)
                 self.report.checks.append(check)
             case Found(finding):
                 rule = self.current is not None and self.current[0] not in _BESIDE_RULES
                 self._require(rule, f"a finding of {finding.code}, while no rule was running")
-                finding.baselined = False  # whether it is accepted is not the worker's to say
+                # Whether it is accepted, and what mends it, is not the worker's to say.
+                finding.baselined, finding.fix = False, None
                 self.report.findings.append(finding)
             case Anatomy(tensors):
                 self._conclude(ANATOMY)
@@ -174,6 +221,30 @@ class Collector:
                 raise Contradiction(
                     f"gradlint received a {type(event).__name__}, which no check sends"
                 )
+
+    def fill_in(self, results: Mapping[tuple[str, str], tuple[Check, list[Finding]]]) -> bool:
+        """Put what another worker found into its places; False if anything is missing."""
+        there = all((place.code, place.sample or "") in results for place, _ in self._elsewhere)
+        if self._reguessed or not there:
+            return False
+        for place, number in reversed(self._elsewhere):
+            check, findings = results[place.code, place.sample or ""]
+            at = next(i for i, known in enumerate(self.report.checks) if known is place)
+            self.report.checks[at] = check
+            self.report.findings[number:number] = findings
+        self._elsewhere.clear()
+        return True
+
+    def do_without(self) -> None:
+        """Nothing comes from another worker: the next one runs its rules, too."""
+        places = [place for place, _ in self._elsewhere]
+        self.report.checks = [
+            check for check in self.report.checks if not any(check is place for place in places)
+        ]
+        for place in places:
+            self._begun[place.code, place.sample or ""] = 0
+        self._elsewhere.clear()
+        self.elsewhere = frozenset()
 
     def give_up_current(self) -> None:
         """Never run again what was running when the worker ended."""
@@ -237,7 +308,19 @@ class Collector:
         names = rule_names()
         for check in self.report.checks:
             check.name = names.get(check.code, "")
-        self.report.verdict = verdict(self.report, selected=self._selected)
+            if not any(words in check.note for words in ACCEPTED):  # these are the user's words
+                check.note = with_names(check.note)
+            check.help = with_names(check.help)
+            _share_texts(check)
+        for finding in self.report.findings:
+            finding.message = with_names(finding.message)
+            finding.cause_text = with_names(finding.cause_text)
+            finding.help = with_names(finding.help)
+        for asked in (self.report.gradcheck, self.report.gradgradcheck):
+            if asked is not None:
+                asked.agreement = with_names(asked.agreement)
+        self.report.notes = [with_names(note) for note in self.report.notes]
+        self.report.verdict = self.verdict
         judged = any(check.verdict not in ("skipped", "error") for check in self.report.checks)
         if judged and self.report.verdict in ("pass", "fail", "inconclusive"):
             own = self.report.location.file if self.report.location else ""
@@ -305,6 +388,8 @@ class Collector:
         self._require(label in self._every and not self._open, what)
         self._require((REGUESSED, label) not in self.done, f"{what} a second time")
         report.findings = [item for item in report.findings if item.sample != label]
+        self._reguessed = True  # what another worker finds, it finds at the first guess
+        self._elsewhere = [item for item in self._elsewhere if item[0].sample != label]
         before = len(report.checks)
         report.checks = [item for item in report.checks if item.sample != label]
         self._since = max(self._since - before + len(report.checks), 0)
@@ -356,6 +441,14 @@ class Collector:
             self._require(told, "the end of the job, before the call that is to be confirmed")
         self._ended = True
         self.give_up_current()
+
+
+def _share_texts(check: Check) -> None:
+    """Hold what many checks say once, however many operators there are."""
+    for name in _REPEATED:
+        text = getattr(check, name)
+        if type(text) is str:
+            setattr(check, name, sys.intern(text))
 
 
 def _name(pair: tuple[str, str] | None) -> str:

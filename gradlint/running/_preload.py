@@ -22,8 +22,8 @@ from contextlib import suppress
 from types import FrameType
 
 from gradlint.base.scratch import remove_scratch
-from gradlint.running import _confine, _huge_pages, _keeper
-from gradlint.running.server import FOLDER, LOADS, MANY, PARENT, SOURCES
+from gradlint.running import _compiler, _confine, _huge_pages, _keeper
+from gradlint.running.server import FOLDER, LOADS, MANY, PARENT, SINGLE, SOURCES
 from gradlint.trace.originals import at_the_start
 
 #: Seconds in which the parent's end shows, and between two looks.
@@ -38,7 +38,6 @@ MODULES = (
     "torch",
     "torch.autograd.forward_ad",
     "torch.autograd.gradcheck",
-    "torch._decomp.decompositions_for_jvp",
     "torch.func",
     "torch.fx.experimental.symbolic_shapes",
     "torch.library",
@@ -50,16 +49,8 @@ MODULES = (
     "resource",
 )
 
-#: What ``torch.compile`` imports by its first use. It takes about as long as torch itself, so it is
-#: loaded where the rules that trace are selected.
-TRACING = (
-    "torch._dynamo",
-    "torch._dynamo.backends.debugging",
-    "torch._inductor.debug",
-    "torch.distributed.tensor.experimental._func_map",
-    "torch.export",
-    "sympy.tensor.tensor",
-)
+#: What forward-mode derivatives import by their first use, which few operators have.
+FOR_SEVERAL = ("torch._decomp.decompositions_for_jvp",)
 
 #: Packages of gradlint of which a worker may need any module.
 PACKAGES = (
@@ -73,7 +64,6 @@ PACKAGES = (
     "numerics",
     "ops",
     "rules",
-    "spec",
     "targets",
     "trace",
 )
@@ -82,6 +72,7 @@ PACKAGES = (
 READING = (
     "targets.bytecode",
     "targets.nodes",
+    "targets.calls",
     "targets.example_calls",
     "trace.coverage",
     "experiments.transforms.compiled",
@@ -95,16 +86,25 @@ def _names() -> Iterator[str]:
         return
     yield from MODULES
     yield ZYGOTE
-    if load == "tracing":
-        yield from TRACING
     for package in PACKAGES:
-        name = f"gradlint.{package}"
-        yield name
-        path = getattr(sys.modules.get(name), "__path__", ())
-        for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
-            yield module.name
+        yield from _modules_of(package)
     yield "gradlint.running.jobs"
     yield "gradlint.running._worker"
+    # Last, since it may be known only by then that there is a single operator.
+    if not _told(SINGLE):
+        yield from _modules_of("spec")
+        yield from FOR_SEVERAL
+        yield from _compiler.COMPILER if load == "tracing" else ()
+
+
+def _modules_of(package: str) -> Iterator[str]:
+    """``gradlint.<package>`` and all modules in it, but those that read settings."""
+    name = f"gradlint.{package}"
+    yield name
+    path = getattr(sys.modules.get(name), "__path__", ())
+    for module in pkgutil.walk_packages(path, f"{name}.", onerror=lambda _: None):
+        if module.name != "gradlint.model.resolve":  # the parent did, and it imports pydantic
+            yield module.name
 
 
 def _serve() -> None:
@@ -159,9 +159,9 @@ def _read_ahead() -> None:
                 importlib.import_module(f"gradlint.{name}").read_ahead(path)
 
 
-def _serves_many() -> bool:
-    """Whether many operators are going to be checked."""
-    return os.path.exists(os.path.join(os.environ.get(FOLDER, ""), MANY))
+def _told(name: str) -> bool:
+    """Whether the parent has said this of what it is going to do, by a file of this name."""
+    return os.path.exists(os.path.join(os.environ.get(FOLDER, ""), name))
 
 
 def _rehearse() -> None:
@@ -184,7 +184,7 @@ def _preload() -> None:
             except BaseException:
                 continue
         at_the_start()
-        many = _serves_many()
+        many = _told(MANY)
         if many:
             _rehearse()
     _read_ahead()

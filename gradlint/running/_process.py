@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import heap
 from multiprocessing.connection import Connection, wait
@@ -86,24 +86,9 @@ class Worker:
     """A running worker. Args: ``job``, and ``timeout``, seconds between two of its events."""
 
     def __init__(self, job: Job, timeout: float) -> None:
-        job = confinement.applied(job)
-        context = _server.context(job.interpreter)
-        # Memory of its own: what an op does to the descriptor of it concerns no other worker.
-        self._phase = heap.Arena(3)
-        key = _wire.new_key()
-        events, write_events = _wire.channel(context)
-        output, write_output = context.Pipe(duplex=False)
-        dumps, write_dumps = context.Pipe(duplex=False)
-        writers = (write_events, write_output, write_dumps)
-        self._process = context.Process(
-            target=_worker.serve, args=(job, key, *writers, self._phase)
-        )
-        self._events: _wire.Receiver | None = events
-        self._readers: dict[Connection, Callable[[bytes], None]] = {
-            output: self._on_output,
-            dumps: self._on_dumps,
-        }
-        self._decoder = _wire.Decoder(key)
+        self._job = job = confinement.applied(job)
+        self._events: _wire.Receiver | None = None
+        self._readers: dict[Connection, Callable[[bytes], None]] = {}
         self._pending: list[Event] = []
         self._tail = bytearray()
         self._dumped = bytearray()
@@ -118,18 +103,43 @@ class Worker:
         self._sender: int | None = None
         self._refused = False
         private = job.confinement is not None
-        self._server = _server.launch(
-            self._process, job.interpreter, timeout=timeout, private=private
+        self._process, self._server = _server.launch(
+            self._prepared, job.interpreter, timeout=timeout, private=private
         )
         if not self._watched and not self._kept:
             self._sender = self._process.pid
-        for write in writers:
-            write.close()
+        self.timeout = timeout
+        self.grant()
+
+    @contextmanager
+    def _prepared(self) -> Iterator[Any]:
+        """In the body, a process that is to be started, with pipes, key and memory of its own.
+
+        A server that ends while it starts a process may have started it already: what that one
+        writes must not be taken for what the next one writes.
+        """
+        self._close()
+        context = _server.context(self._job.interpreter)
+        # Memory of its own: what an op does to the descriptor of it concerns no other worker.
+        self._phase = heap.Arena(3)
+        key = _wire.new_key()
+        events, write_events = _wire.channel(context)
+        output, write_output = context.Pipe(duplex=False)
+        dumps, write_dumps = context.Pipe(duplex=False)
+        writers = (write_events, write_output, write_dumps)
+        self._events = events
+        self._readers = {output: self._on_output, dumps: self._on_dumps}
+        self._decoder = _wire.Decoder(key)
         for read in self._readers:
             os.set_blocking(read.fileno(), False)
         _widen(output.fileno())
-        self.timeout = timeout
-        self.grant()
+        try:
+            yield context.Process(
+                target=_worker.serve, args=(self._job, key, *writers, self._phase)
+            )
+        finally:
+            for write in writers:
+                write.close()
 
     @property
     def phase(self) -> str:
@@ -334,12 +344,7 @@ class Worker:
         orphaned: bool = False,
         left: int = 0,
     ) -> None:
-        for reader in self._readers:
-            reader.close()
-        self._readers.clear()
-        if self._events is not None:
-            self._events.close()
-            self._events = None
+        self._close()
         phase, user_phase = self._phases or self._phases_now()
         self.ending = Ending(
             exit_code,
@@ -355,6 +360,15 @@ class Worker:
         )
         if exit_code is not None:
             self._process.close()
+
+    def _close(self) -> None:
+        """Read nothing more."""
+        for reader in self._readers:
+            reader.close()
+        self._readers.clear()
+        if self._events is not None:
+            self._events.close()
+            self._events = None
 
 
 def _continue(pid: int | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
 from gradlint.base.scratch import scratch_folder
+from gradlint.checking.severity import as_set
 from gradlint.model.events import FURTHER, Confirmable, Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Check, Confirmation, Finding, TargetReport
@@ -18,6 +20,7 @@ from gradlint.native.progress import pass_on
 from gradlint.rules.catalogue import rule_of, select_rules
 from gradlint.running import findings as _findings
 from gradlint.running._collect import Collector
+from gradlint.running._compiling import COMPILING, CompilingTask
 from gradlint.running._process import Ending
 from gradlint.running.events import (
     Account,
@@ -31,11 +34,13 @@ from gradlint.running.events import (
     OpRaised,
     Pid,
     Replaced,
+    Touched,
     Unavailable,
     Unloadable,
     Usage,
 )
 from gradlint.running.findings import Scene, final_finding
+from gradlint.running.items import Result
 from gradlint.running.job import CheckWork, ConfirmWork, Examine, Job
 from gradlint.running.news import Running
 
@@ -44,6 +49,9 @@ _PASSES_ONLY_WHILE_CHECKED = rule_of("loading.passes_only_while_checked")
 
 #: Stands for a rule's code while a pass is confirmed.
 CONFIRMATION = "confirmation"
+
+#: Said of a target that was ended by the time limit of its item.
+OVER_ITS_TIME = "ended: it took longer than its item may"
 
 #: Crashes after which a target is given up. A time-out at a place where one was before weighs
 #: two, since every further one costs the whole time again.
@@ -68,9 +76,15 @@ class Enough(Exception):
 
 
 class Task(Protocol):
-    """Work for one worker after another."""
+    """Work for one worker after another.
+
+    Args:
+        timeout: seconds between two events of a worker.
+        until: when all of it must be done, on the monotonic clock.
+    """
 
     timeout: float
+    until: float
 
     def job(self) -> Job:
         """What the next worker is to do."""
@@ -91,9 +105,22 @@ class Task(Protocol):
     def running(self, phase: str) -> Running:
         """What is being done, by a worker that is in ``phase``."""
 
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody waits for what comes of it."""
+
 
 class TargetTask:
-    """Checks one operator, in as many workers as its crashes call for."""
+    """Checks one operator, in as many workers as its crashes call for.
+
+    Args:
+        ref: the operator; settings: of the run; trouble: takes what is not the operator's fault.
+        memory_mb, examine, listing: see ``Job`` and ``CheckWork``.
+        finished: told of the report when it is complete.
+        divided: whether a second worker, of :attr:`compiling`, runs the rules that compile.
+    """
+
+    wanted = True
 
     def __init__(
         self,
@@ -104,25 +131,38 @@ class TargetTask:
         memory_mb: int | None = None,
         examine: Examine | None = None,
         listing: bool = False,
-        finished: Callable[[TargetReport], None] | None = None,
+        finished: Callable[[TargetTask], None] | None = None,
+        divided: bool = False,
     ) -> None:
+        self.compiling: CompilingTask | None = None
+        if divided:
+            self.compiling = CompilingTask(ref, settings, memory_mb, self._compiled)
         self.ref = ref
         self.settings = settings
         self.timeout = settings.timeout
+        self.until = float("inf")
         self._trouble = trouble
         self._memory_mb = memory_mb
         self._examine = examine
         self._listing = listing
         self._finished = finished
+        self._begun = False
         self.restart()
 
     def restart(self) -> None:
-        """Begin with an empty report."""
+        """Begin with an empty report; all rules run in one worker then."""
+        if self.compiling is not None and self._begun:
+            self._without_compiling()
         location = _findings.relative(self.ref.location)
         self.report = TargetReport(self.ref.target, self.ref.kind, location=location)
         complete = self._examine is None and not self._listing
         self._collector = Collector(self.report, self.settings, complete=complete)
         self._last: LastWord | None = None
+        self._touched: Touched | None = None
+        self._unsteady = ""
+        self._over = False
+        self._waiting = self._concluded = False
+        self._asked: ConfirmTask | None = None
         self._crashes = 0
         self._left = 0
         self._started = time.monotonic()
@@ -132,9 +172,18 @@ class TargetTask:
         if self._crashes == 0:
             self._started = time.monotonic()
         self._last = None
+        self._begun = True
         self._collector.next_worker()
         done = frozenset(self._collector.done)
-        work = CheckWork(self.ref, self.settings, done, self._examine, self._listing)
+        self._collector.elsewhere = COMPILING if self.compiling is not None else frozenset()
+        work = CheckWork(
+            self.ref,
+            self.settings,
+            done,
+            self._examine,
+            self._listing,
+            self._collector.elsewhere,
+        )
         return Job(work, self._memory_mb)
 
     def event(self, event: Event) -> None:
@@ -147,6 +196,8 @@ class TargetTask:
         match event:
             case Hello() | Pid():
                 pass
+            case Touched() if self.settings.cache is not None and self._touched is None:
+                self._touched = event
             case Building(progress):
                 pass_on(progress)
             case Unavailable(reason):
@@ -171,9 +222,24 @@ class TargetTask:
         """Say what happened; go on with the remaining rules in a fresh worker after a crash, and
         have a pass confirmed."""
         self._left += ending.left
+        if ending.killed is not None or not ending.finished or ending.lost:
+            self.unsteady("did not run to its end in one worker")
+        if ending.left:
+            self.unsteady("left processes running")
+        regular = ending.killed is None and ending.finished and self._last is None
+        if self.compiling is not None and regular and not self._collector.excused:
+            return self._wait_for(self.compiling)
+        self._without_compiling()
+        return self._ended(ending)
+
+    def _ended(self, ending: Ending) -> list[Task]:
         if ending.killed is None and ending.lost:
             self._add(self._finding(ending))
             return self._finish()
+        if ending.killed == "limit":
+            self._over = True
+            self._collector.give_up_current()
+            return self._finish(interrupted=not ending.finished)
         if ending.killed == "interrupt" or (ending.finished and self._last is None):
             return self._finish(interrupted=not ending.finished)
         again = self._blame(ending)
@@ -190,7 +256,8 @@ class TargetTask:
     def running(self, phase: str) -> Running:
         """The rule that is running, if any."""
         code = self._collector.current[0] if self._collector.current is not None else ""
-        return Running(self.ref.target, phase, code, time.monotonic() - self._started)
+        seconds = time.monotonic() - self._started
+        return Running(self.ref.target, phase, code, seconds, self.report)
 
     def confirmed(self) -> None:
         """Nothing more is to be found out.
@@ -201,14 +268,95 @@ class TargetTask:
         if self.settings.untrusted and unconfirmed and self.report.verdict == "pass":
             self.report.verdict = "inconclusive"
         self.report.duration_s = time.monotonic() - self._started
+        self._collector.forget()
+        self._asked = None
         if self._finished is not None:
-            self._finished(self.report)
+            self._finished(self)
+
+    def seen(self) -> tuple[tuple[str, ...], str]:
+        """The files that its worker read, and why its verdict may depend on more than on them, or
+        on the moment; in words that complete "it …"."""
+        report, touched = self.report, self._touched
+        why = ""
+        if self._unsteady or touched is None:
+            why = self._unsteady or "did not run to its end in one worker"
+        elif not report.judged:
+            why = "could not be judged"
+        elif any(check.could_not_run or "--timeout" in check.note for check in report.checks):
+            why = "has checks that could not run"
+        elif touched.unseen:
+            why = touched.unseen[0]
+        return tuple(touched.files) if touched is not None else (), why
+
+    def answered(self) -> None:
+        """Add what confirms the pass to the report, once that and all rules have ended."""
+        if self._concluded and self._asked is not None and self._asked.ending is not None:
+            self._asked.conclude(self._asked.ending)
+            self.confirmed()
 
     def failed_to_confirm(self, account: Account) -> None:
         """gradlint itself failed."""
+        self.unsteady("could not be confirmed")
         self._trouble.add_internal(self.ref.target, account)
 
+    def adopt(self, result: Result) -> None:
+        """All of it was done elsewhere: take what came of it.
+
+        Raises:
+            Enough: nothing more is to be checked.
+        """
+        made = result.report
+        if made is not None and made.target == self.ref.target:
+            made.position = self.report.position
+            self.report = made
+        else:
+            self.report.verdict = "error"
+        self._trouble.internal += result.internal
+        for mistake in result.usage:
+            told = Usage(mistake.error, mistake.message, mistake.place, mistake.hint)
+            self._trouble.usage.append(usage_error(told))
+            if made is None:
+                self.report.notes.append(mistake.message)
+        self._touched = Touched(result.files, [])
+        # A verdict is kept for the machine that it was found out on.
+        elsewhere = result.host != socket.gethostname()
+        self._unsteady = result.why or ("was checked on another machine" if elsewhere else "")
+        if self._finished is not None:
+            self._finished(self)
+
+    def unsteady(self, why: str) -> None:
+        """Another run may come to another verdict; ``why`` completes "it …"."""
+        self._unsteady = self._unsteady or why
+
     # -- inner workings -------------------------------------------------------------------------
+
+    def _wait_for(self, compiling: CompilingTask) -> list[Task]:
+        """All rules of this task's own have ended. Returns what is to run meanwhile."""
+        self._waiting = True
+        if compiling.over:
+            return self._compiled()
+        self._asked = self._to_confirm() if self._collector.verdict == "pass" else None
+        return [] if self._asked is None else [self._asked]
+
+    def _compiled(self, *, interrupted: bool = False) -> list[Task]:
+        """The rules that compile have ended. Returns what is to run next: where their results can't
+        be used, a worker that runs them after all others."""
+        if self.compiling is None or not self._waiting:
+            return []
+        self._waiting = False
+        results = self.compiling.results(self.report.samples)
+        if results is None or not self._collector.fill_in(results):
+            self._without_compiling()
+            return self._finish(interrupted=True) if interrupted else [self]
+        self.compiling = None
+        return self._finish()
+
+    def _without_compiling(self) -> None:
+        """Use nothing of the rules that compile, and let the next worker run them."""
+        if self.compiling is not None:
+            self.compiling.wanted = False
+            self.compiling = None
+        self._collector.do_without()
 
     def _blame(self, ending: Ending) -> bool:
         """Add the finding for ``ending``; True if the same was found before."""
@@ -255,6 +403,7 @@ class TargetTask:
 
     def _add(self, finding: Finding) -> bool:
         """Add it, or its rule to the same finding made before (then True)."""
+        finding = as_set(finding, self.settings)
         for other in self.report.findings:
             if _signature(other) != _signature(finding):
                 continue
@@ -283,22 +432,35 @@ class TargetTask:
         if before == "error":
             self.report.verdict = "error"
         if interrupted:
-            self.report.notes.append("interrupted")
+            self.report.notes.append(OVER_ITS_TIME if self._over else "interrupted")
             if self.report.verdict == "pass":  # of the rules that ran, and not of all
                 self.report.verdict = "inconclusive"
+        if self.report.verdict != "pass":
+            if self._asked is not None:
+                self._asked.wanted = False
+                self.report.confirmation = None
+            self.confirmed()
+            return []
+        self._concluded = True
+        if self._asked is not None:  # while the rules that compile were under way
+            self.answered()
+            return []
+        self._asked = self._to_confirm()
+        if self._asked is None:
+            self.confirmed()
+            return []
+        return [self._asked]
+
+    def _to_confirm(self) -> ConfirmTask | None:
+        """What is to confirm a pass, if that can be done."""
         call, self._collector.confirmable = self._collector.confirmable, None
-        if (
-            call is not None
-            and self.report.kind != "formula"
-            and self.report.verdict == "pass"
-            and _confirms(self.settings)
-        ):
-            reason = call.reason or _why_not_measured(self.report, call.sample)
-            self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
-            if not reason:
-                return [ConfirmTask(self, call, self._memory_mb)]
-        self.confirmed()
-        return []
+        if call is None or self.report.kind == "formula" or not _confirms(self.settings):
+            return None
+        if self.ref.overlay is not None:  # the process that confirms reads the file as it is
+            return None
+        reason = call.reason or _why_not_measured(self.report, call.sample)
+        self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
+        return None if reason else ConfirmTask(self, call, self._memory_mb)
 
 
 class ConfirmTask:
@@ -306,19 +468,26 @@ class ConfirmTask:
 
     Args:
         target: what passes; call: what is repeated.
+
+    Attributes:
+        wanted: whether the target still passes.
+        ending: how it ended, once it has.
     """
 
     def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
         self.timeout = target.timeout
+        self.until = target.until
         self._target = target
         # A worker that is confined can't write there.
         folder = None if target.settings.untrusted else scratch_folder()
         work = ConfirmWork(target.ref, target.settings, call, memory_mb, folder)
         self._job = Job(work, memory_mb)
+        self.wanted = True
         self.restart()
 
     def restart(self) -> None:
         """Forget what came."""
+        self.ending: Ending | None = None
         self._answer: Confirmed | None = None
         self._reason = "the process that judges it ended"
 
@@ -342,25 +511,33 @@ class ConfirmTask:
         return replace(self._target.running(phase), code=CONFIRMATION)
 
     def ended(self, ending: Ending) -> list[Task]:
+        """Keep how it ended until the target is done with all else."""
+        self.ending = ending
+        self._target.answered()
+        return []
+
+    def conclude(self, ending: Ending) -> None:
         """Add what came of it to the report."""
         report = self._target.report
         answer = self._answer if ending.finished else None
         if answer is not None:
             report.confirmation = answer.confirmation
             if answer.confirmation.verdict == "refuted":
-                report.findings.append(
-                    _findings.wrong_by_itself(
-                        self._target.ref, self._target.settings, report, answer.wrong
-                    )
+                finding = _findings.wrong_by_itself(
+                    self._target.ref, self._target.settings, report, answer.wrong
                 )
+                report.findings.append(as_set(finding, self._target.settings))
                 report.verdict = "fail"
         elif ending.killed is None:
             report.confirmation = Confirmation("not confirmed", self._reason)
+            self._target.unsteady("could not be confirmed")
+        elif ending.killed == "limit":
+            report.confirmation = Confirmation("not confirmed", OVER_ITS_TIME)
+            self._target.unsteady("could not be confirmed in time")
         elif ending.killed == "timeout":
             note = f"it took longer than {self.timeout:g} s"
             report.confirmation = Confirmation("not confirmed", note)
-        self._target.confirmed()
-        return []
+            self._target.unsteady("could not be confirmed in time")
 
 
 def _confirms(settings: Settings) -> bool:

@@ -22,7 +22,7 @@ from gradlint.base.text import short_text
 from gradlint.model import report as _report
 from gradlint.model.events import Emit, Event
 from gradlint.ops.phase import PHASES, install
-from gradlint.running import _confine, _keeper, _wire, confinement
+from gradlint.running import _compiler, _confine, _keeper, _touched, _wire, confinement
 from gradlint.running.events import (
     Account,
     Building,
@@ -37,9 +37,19 @@ from gradlint.running.events import (
     Pid,
     Raised,
     Replaced,
+    Touched,
     Usage,
 )
-from gradlint.running.job import BenchWork, BuildWork, CallWork, ConfirmWork, DevicesWork, Job, Work
+from gradlint.running.job import (
+    BenchWork,
+    BuildWork,
+    CallWork,
+    CheckWork,
+    ConfirmWork,
+    DevicesWork,
+    Job,
+    Work,
+)
 from gradlint.trace.originals import at_the_start
 
 _real_exit = os._exit
@@ -144,6 +154,8 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         import torch  # noqa: PLC0415 (the parent imports this module without torch)
 
         torch.set_num_threads(1)
+        if isinstance(job.work, CheckWork) and job.work.only:
+            _compiler.load_compiler()
     except Exception as error:  # the fault of neither an op nor gradlint
         channel.send(_no_torch(error))
         channel.send(Done())
@@ -192,7 +204,23 @@ def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:
     light = isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork))
     name = "tool_jobs" if light else "jobs"
     run: Callable[[Work[Any], Emit], None] = importlib.import_module(f"gradlint.running.{name}").run
-    return run
+    return _watched(run) if _is_kept(work) else run
+
+
+def _is_kept(work: Work[Any]) -> bool:
+    """Whether its verdict may be kept for later runs."""
+    return isinstance(work, CheckWork) and work.settings.cache is not None
+
+
+def _watched(run: Callable[[Work[Any], Emit], None]) -> Callable[[Work[Any], Emit], None]:
+    """``run``, which says at the end what was read meanwhile."""
+
+    def watched(work: Work[Any], send: Emit) -> None:
+        _touched.watch()
+        run(work, send)
+        send(Touched(*_touched.touched()))
+
+    return watched
 
 
 def _no_torch(error: Exception) -> Usage:

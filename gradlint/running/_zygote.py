@@ -187,6 +187,9 @@ def _become_bare(control: int) -> None:
             del sys.modules[name]
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             del os.environ[name]
+        # What torch is made of is never garbage. To look for some among it would copy it all into
+        # every process that makes many objects, a file of many operators for one.
+        gc.freeze()
         gc.enable()  # the server imports without it
         names: dict[str, Any] = {"__name__": "main"}
         exec(compile(_TEXT, "<string>", "exec", optimize=2), names)

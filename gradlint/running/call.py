@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from gradlint.base.errors import GradlintError, TargetError
@@ -45,6 +47,8 @@ from gradlint.running.job import (
     DevicesWork,
     ExpandWork,
     Job,
+    LearnWork,
+    ReproduceWork,
     StarterWork,
     SweepWork,
     Work,
@@ -61,6 +65,8 @@ _RESULTS: dict[type[Work[Any]], type] = {
     BuildWork: str,
     CallWork: object,
     DevicesWork: dict,
+    LearnWork: dict,
+    ReproduceWork: dict,
     StarterWork: str,
 }
 
@@ -88,8 +94,11 @@ class WorkerFailed(GradlintError):
 class CallTask:
     """Runs one job and keeps its result."""
 
+    wanted = True
+
     def __init__(self, job: Job, ref: OpRef, settings: Settings, timeout: float) -> None:
         self.timeout = timeout
+        self.until = float("inf")
         self._job = job
         self._ref = ref
         self._settings = settings
@@ -200,7 +209,9 @@ def call_in_worker(work: Work[R], *, timeout: float | None = None) -> R:
     return result
 
 
-def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> Any:
+def call_on_target(
+    work: SweepWork | StarterWork | AuditWork | ExpandWork | ReproduceWork,
+) -> Any:
     """What comes of ``work`` in a fresh worker, with the limits of its settings; findings about how
     the worker ends are about its operator.
 
@@ -211,6 +222,39 @@ def call_on_target(work: SweepWork | StarterWork | AuditWork | ExpandWork) -> An
     settings = work.settings
     memory = _memory.allowance(settings.memory_mb, 1, settings.devices)
     return _run(CallTask(Job(work, memory), work.ref, settings, settings.timeout))
+
+
+def learned(
+    works: Sequence[LearnWork],
+    jobs: int,
+    on_tick: Callable[[Sequence[Running]], None] | None = None,
+) -> list[dict[str, Any] | GradlintError]:
+    """What comes of each of ``works``, or the error that stands in its place.
+
+    A worker that crashes or hangs while sizes are shrunk is followed by one that leaves them as
+    they are.
+    """
+    _server.start()
+    found: dict[int, dict[str, Any] | GradlintError] = {}
+    left = dict(enumerate(works))
+    for shrink in (True, False):
+        tasks = {}
+        for number, work in left.items():
+            work = dataclasses.replace(work, shrink=shrink)
+            memory = _memory.allowance(work.settings.memory_mb, jobs, work.settings.devices)
+            job = Job(work, memory)
+            tasks[number] = CallTask(job, work.ref, work.settings, work.settings.timeout)
+        schedule(tasks.values(), jobs, on_tick)
+        for number, task in tasks.items():
+            try:
+                found[number] = task.outcome()
+                del left[number]
+            except WorkerFailed as error:
+                found[number] = error
+            except GradlintError as error:
+                found[number] = error
+                del left[number]
+    return [found[number] for number in range(len(works))]
 
 
 def starter(target: str, settings: Settings, folder: str = ".") -> str:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -45,7 +46,6 @@ from gradlint.ops.bare import unpacked
 from gradlint.running._zygote import BareProcess, Unable, alive
 from gradlint.running.events import Confirmed, Disagreement
 from gradlint.running.job import ConfirmWork
-from gradlint.spec.open import named_ref
 from gradlint.targets.bytecode import put_beside
 from gradlint.targets.importing import place_of_file
 from gradlint.targets.locate import find_module
@@ -226,10 +226,12 @@ def _ways(ref: OpRef, settings: Settings, made_in: str | None) -> Iterator[Any]:
     Args:
         made_in: see :class:`ConfirmWork`, ``folder``.
     """
-    named = named_ref(ref, settings)
-    if named is None:
-        raise Unable("its spec names no operator that can be imported by itself")
-    ref, settings = named
+    if ref.source == "spec":
+        # Imported for specs alone: a single operator need not wait for pydantic.
+        named = import_module("gradlint.spec.open").named_ref(ref, settings)
+        if named is None:
+            raise Unable("its spec names no operator that can be imported by itself")
+        ref, settings = named
     imports = [os.path.abspath(i) if os.path.exists(i) else i for i in settings.imports]
     attribute = ref.attribute.split(".")
     file, name = ref.path, ref.path

@@ -15,6 +15,7 @@ from gradlint.model.events import (
     CheckDone,
     Confirmable,
     Covered,
+    Elsewhere,
     Event,
     Found,
     Further,
@@ -107,6 +108,18 @@ class NoInputs(Event, frozen=True):
     attempts: list[tuple[str, str]]
     line_to_add: str
     count: int
+
+
+class Touched(Event, frozen=True):
+    """What the worker read, for a verdict that may be kept.
+
+    Args:
+        files: their paths, but for what is installed.
+        unseen: why these may not be all, in words that complete "it …".
+    """
+
+    files: list[str]
+    unseen: list[str]
 
 
 class Refs(Event, frozen=True):
@@ -227,6 +240,7 @@ LastWord = Raised | OutOfMemory | OpRaised | Replaced | Internal | Exiting | For
 Examined = (
     Samples
     | Begin
+    | Elsewhere
     | CheckDone
     | Found
     | Further
@@ -252,6 +266,7 @@ AnyEvent = (
     | Usage
     | Unloadable
     | NoInputs
+    | Touched
     | Refs
     | Swept
     | Confirmed

@@ -16,6 +16,7 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import Confirmation, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
+from gradlint.reproduction.wanted import Wanted
 
 R = TypeVar("R")
 
@@ -35,13 +36,17 @@ class CheckWork(Work[TargetReport]):
         done: pairs of code and sample label.
         examine: what runs the rules, for tests of the runner; None for gradlint's own.
         listing: whether to say only what would run, and on which samples.
+        elsewhere: codes of rules that another worker runs.
+        only: codes of the rules to run, if this is that other worker: those that compile.
     """
 
     ref: OpRef
     settings: Settings
-    done: frozenset[tuple[str, str]]
+    done: frozenset[tuple[str, str]] = frozenset()
     examine: Examine | None = None
     listing: bool = False
+    elsewhere: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,34 @@ class StarterWork(Work[str]):
     ref: OpRef
     settings: Settings
     folder: str = "."
+
+
+@dataclass(frozen=True)
+class LearnWork(Work[dict[str, Any]]):
+    """Write a specification of ``ref`` from its calls in ``files``, for a file in ``folder``.
+
+    Args:
+        providers: modules of which one registers the operator, the likeliest first.
+        header: comments for its first lines.
+        shrink: whether samples are made smaller.
+    """
+
+    ref: OpRef
+    settings: Settings
+    files: tuple[str, ...]
+    folder: str
+    header: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    shrink: bool = True
+
+
+@dataclass(frozen=True)
+class ReproduceWork(Work[dict[str, Any]]):
+    """Write the script that shows a finding on ``ref``; see ``gradlint.reproduction.make``."""
+
+    ref: OpRef
+    settings: Settings
+    wanted: Wanted
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,14 @@ class Running:
         target: the operator; phase: one of ``gradlint.ops.phase.PHASES``.
         code: of the rule that is running, or the name of other work; "" if none is known.
         seconds: since the target was begun.
+        report: what is known of it up to now; findings may still be taken back.
     """
 
     target: str
     phase: str
     code: str
     seconds: float
+    report: TargetReport | None = None
 
 
 #: Called with the number of targets done, the number known so far, and the one just done.

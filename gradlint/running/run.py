@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import gradlint
 from gradlint.base.errors import GradlintError
-from gradlint.base.text import first_line
+from gradlint.base.text import first_line, without_password
 from gradlint.model.events import Event
 from gradlint.model.op import OpRef
 from gradlint.model.report import Report, RunError, TargetReport, jsonable
@@ -22,12 +22,14 @@ from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import select_rules
 from gradlint.running import _memory
 from gradlint.running import server as _server
+from gradlint.running._compiling import divisible
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
 from gradlint.running._task import Enough, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
+from gradlint.running.dispatch import on_cluster
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.running.news import Progress, Running, Tick
@@ -37,6 +39,34 @@ from gradlint.targets.resolve import EVERY, left_out, resolve
 #: Whether a target is left out of the run: why, in words that complete "not checked: …", or "".
 #: Asked of every operator, and of modules that must be imported to list theirs.
 LeaveOut = Callable[[OpRef], str]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the worker of one operator read.
+
+    Args:
+        files: their paths, but for what is installed.
+        why: why its verdict may depend on more, or on the moment; in words that complete "it …".
+    """
+
+    files: tuple[str, ...] = ()
+    why: str = ""
+
+
+class Recall(Protocol):
+    """Verdicts of earlier runs, as ``gradlint.cache`` keeps them."""
+
+    def expect(self, refs: Sequence[OpRef], settings: Settings) -> None:
+        """These operators are going to be asked for, in this order, with settings that name no
+        device that is absent."""
+
+    def find(self, ref: OpRef) -> TargetReport | None:
+        """What is known of ``ref``, if it still holds."""
+
+    def keep(self, ref: OpRef, report: TargetReport, seen: Seen) -> None:
+        """``report`` was made; nothing has changed it since."""
+
 
 #: Looks at every target that is done; True ends the run. May change the report.
 Judge = Callable[[TargetReport], bool]
@@ -93,12 +123,22 @@ class Run:
         )
 
 
+@dataclass
+class KnownTarget:
+    """A target of which all is known from an earlier run."""
+
+    report: TargetReport
+
+
 class ExpandTask:
     """Lists the operators of a module that must be imported for it; then they are checked."""
 
+    wanted = True
+
     def __init__(self, ref: OpRef, settings: Settings, plan: _Plan) -> None:
         self.timeout = settings.timeout
-        self.tasks: list[TargetTask] = []
+        self.until = float("inf")
+        self.tasks: list[TargetTask | KnownTarget] = []
         self.report: TargetReport | None = None
         self._ref = ref
         self._plan = plan
@@ -130,7 +170,10 @@ class ExpandTask:
             self.tasks = self._plan.tasks_for(self._plan.chosen(call.result, within))
             if not call.result:
                 self._plan.empty[self._ref.target] = NO_OPERATOR
-            return list(self.tasks)
+            self._plan.tell_known(self.tasks)
+            if self._plan.settings.cluster is not None:
+                return []  # done there, with all others
+            return [task for task in self.tasks if isinstance(task, TargetTask)]
         self.report = report = TargetReport(self._ref.target, verdict="error")
         report.position = self._plan.position(self._ref)
         if call.usage is not None:
@@ -158,27 +201,35 @@ class _Plan:
         on_progress: Progress | None,
         leave_out: LeaveOut | None = None,
         judge: Judge | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self.settings = settings
+        self.recall = recall
         self.trouble = trouble
         self.memory_mb: int | None = None
         self.sanitizer: Sanitizer | None = None
         self.empty: dict[str, str] = {}
         self.examine: Examine | None = None
         self.listing = False
+        self.divided = False
         self.on_tick: Tick | None = None
         self._on_progress = on_progress
         self._leave_out = leave_out
         self._judge = judge
         self._positions: dict[tuple[str, str, str], list[int]] = {}
         self.left_out: dict[str, list[OpRef]] = {}
-        self.tasks: list[TargetTask | ExpandTask] = []
+        self.tasks: list[TargetTask | ExpandTask | KnownTarget] = []
         self._done = 0
 
     @property
     def total(self) -> int:
         """How many targets are known so far."""
         return sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether no worker may be needed here."""
+        return self.recall is not None or self.settings.cluster is not None
 
     def position(self, ref: OpRef) -> list[int]:
         """The place of ``ref`` among all operators, those that are left out counted."""
@@ -206,16 +257,45 @@ class _Plan:
 
     def add(self, refs: Sequence[OpRef]) -> None:
         """Plan ``refs``, which :meth:`chosen` gave."""
+        if self.recall is not None:
+            known = [ref for ref in refs if ref.attribute != EVERY]
+            self.recall.expect(known, self.settings)
         for ref in refs:
             if ref.attribute == EVERY:
                 self.tasks.append(ExpandTask(ref, self.settings, self))
             else:
                 self.tasks += self.tasks_for([ref])
 
-    def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask]:
+    def to_run(self) -> list[Task]:
+        """What needs a worker, in the order in which it is to be started."""
+        found: list[Task] = []
+        for task in self.tasks:
+            if isinstance(task, KnownTarget):
+                continue
+            found.append(task)
+            if isinstance(task, TargetTask) and task.compiling is not None:
+                found.insert(0, task.compiling)  # it takes longer
+        return found
+
+    def tell_known(self, tasks: Sequence[TargetTask | ExpandTask | KnownTarget]) -> None:
+        """Those of ``tasks`` that are known already are done.
+
+        Raises:
+            Enough: nothing more is to be checked.
+        """
+        for task in tasks:
+            if isinstance(task, KnownTarget):
+                self.advance(task.report)
+
+    def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask | KnownTarget]:
         """A task for each of ``refs``."""
-        tasks = []
+        tasks: list[TargetTask | KnownTarget] = []
         for ref in refs:
+            known = self.recall.find(ref) if self.recall is not None else None
+            if known is not None:
+                known.position = self.position(ref)
+                tasks.append(KnownTarget(known))
+                continue
             task = self._task(
                 ref,
                 self.settings,
@@ -223,7 +303,8 @@ class _Plan:
                 memory_mb=self.memory_mb,
                 examine=self.examine,
                 listing=self.listing,
-                finished=self.advance,
+                finished=self._finished,
+                divided=self.divided,
             )
             task.report.position = self.position(ref)
             tasks.append(task)
@@ -233,6 +314,11 @@ class _Plan:
         if self.sanitizer is None:
             return TargetTask(*arguments, **options)
         return SanitizedTask(*arguments, sanitizer=self.sanitizer, **options)
+
+    def _finished(self, task: TargetTask) -> None:
+        if self.recall is not None:
+            self.recall.keep(task.ref, task.report, Seen(*task.seen()))
+        self.advance(task.report)
 
     def advance(self, report: TargetReport) -> None:
         """One target is done.
@@ -261,7 +347,7 @@ class _Plan:
         """Every target's report, in the order in which the user named them."""
         found: list[TargetReport] = []
         for task in self.tasks:
-            if isinstance(task, TargetTask):
+            if not isinstance(task, ExpandTask):
                 found.append(task.report)
             else:
                 found += [inner.report for inner in task.tasks]
@@ -280,6 +366,7 @@ def execute(
     listing: bool = False,
     leave_out: LeaveOut | None = None,
     judge: Judge | None = None,
+    recall: Recall | None = None,
 ) -> Run:
     """Check ``targets`` in isolated workers, and collect every mistake without raising.
 
@@ -292,6 +379,7 @@ def execute(
         listing: whether to say only what would run, and on which samples.
         leave_out: see :data:`LeaveOut`.
         judge: see :data:`Judge`.
+        recall: verdicts of earlier runs; no worker is started where they are all that is needed.
 
     Returns:
         The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
@@ -303,32 +391,12 @@ def execute(
         gradlint=gradlint.__version__,
         environment=environment(),
         fail_on=settings.fail_on,
-        settings=jsonable(settings),
+        settings=_told(settings),
     )
-    tracing = not listing and any("torch.compile" in rule.needs for rule in select_rules(settings))
-    _server.start("tracing" if tracing else "rules", private=settings.untrusted)
-    plan = _Plan(settings, trouble, on_progress, leave_out, judge)
+    plan = _Plan(settings, trouble, on_progress, leave_out, judge, recall)
     plan.examine, plan.listing, plan.on_tick = examine, listing, on_tick
     try:
-        if settings.untrusted:
-            report.environment["confinement"] = confined(settings).means
-        plan.settings = on_present_devices(settings, report)
-        with interruptible():
-            refs = plan.chosen(_resolved(targets, plan))
-        plan.empty.update(
-            {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
-        )
-        _server.start(sources=_worth_reading(refs), many=len(refs) >= _server.MANY_OPERATORS)
-        workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
-        plan.memory_mb = _memory.allowance(
-            settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
-        )
-        with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
-            plan.add(refs)
-            if plan.settings.devices:
-                schedule(plan.tasks, settings.jobs, plan.tick)
-            else:
-                plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
+        _carry_out(plan, targets, settings, report)
     except GradlintError as error:
         trouble.usage.append(error)
     except FileNotFoundError:
@@ -359,6 +427,88 @@ def execute(
     report.errors += [RunError("usage", str(error)) for error in trouble.usage]
     report.errors += [RunError("internal", first_line(text)) for text in trouble.internal]
     return Run(report, trouble.usage, trouble.internal, plan.left_out)
+
+
+def _told(settings: Settings) -> dict[str, Any]:
+    """``settings`` as a report holds them."""
+    told: dict[str, Any] = jsonable(settings)
+    places = {"cache": settings.cache, "cluster": settings.cluster}
+    return {**told, **{name: url and without_password(url) for name, url in places.items()}}
+
+
+def _carry_out(plan: _Plan, targets: Sequence[str], settings: Settings, report: Report) -> None:
+    """Find what ``targets`` name, and check it."""
+    if not plan.remembers:
+        _start_server(plan, settings)
+    if settings.untrusted and settings.cluster is None:
+        report.environment["confinement"] = confined(settings).means
+    if settings.cluster is None:  # else the devices are those of its workers
+        plan.settings = on_present_devices(settings, report)
+    with interruptible():
+        refs = plan.chosen(_resolved(targets, plan))
+    plan.empty.update(
+        {path: f"not an operator by itself: {what}" for path, what in left_out(refs).items()}
+    )
+    plan.divided = _divided(plan, refs)
+    if not plan.remembers:
+        _start_server(plan, settings, refs)
+    workers = settings.jobs if any(r.attribute == EVERY for r in refs) else len(refs)
+    plan.memory_mb = _memory.allowance(
+        settings.memory_mb, max(1, min(settings.jobs, workers)), plan.settings.devices
+    )
+    with sanitizer(settings, present="cuda" in plan.settings.devices) as plan.sanitizer:
+        plan.add(refs)
+        if not plan.settings.devices:
+            plan.skip_all(f"needs {', '.join(settings.devices)}, not available here")
+            return
+        _run(plan, settings, refs)
+
+
+def _run(plan: _Plan, settings: Settings, refs: Sequence[OpRef]) -> None:
+    """Run what is not known, here or on a cluster."""
+    here = plan.to_run()
+    if settings.cluster is not None:
+        here = [task for task in here if isinstance(task, ExpandTask)]
+    if plan.remembers and here:
+        _start_server(plan, settings, refs)
+    plan.tell_known(plan.tasks)
+    schedule(here, settings.jobs, plan.tick)
+    if settings.cluster is not None:
+        inner = [task for expanded in plan.tasks for task in getattr(expanded, "tasks", [expanded])]
+        tasks = [task for task in inner if isinstance(task, TargetTask)]
+        if tasks:
+            on_cluster(tasks, plan.settings, plan.tick)
+
+
+def _traces(plan: _Plan) -> bool:
+    """Whether rules are going to run that need the compiler."""
+    selected = select_rules(plan.settings)
+    return not plan.listing and any("torch.compile" in rule.needs for rule in selected)
+
+
+def _divided(plan: _Plan, refs: Sequence[OpRef]) -> bool:
+    """Whether two workers share the rules of the one operator. A verdict that may be kept is found
+    out in one, which sees all that was read."""
+    return (
+        _traces(plan)
+        and plan.examine is None
+        and not plan.remembers
+        and len(refs) == 1
+        and refs[0].attribute != EVERY
+        and _server.serves_once()
+        and divisible(plan.settings)
+    )
+
+
+def _start_server(plan: _Plan, settings: Settings, refs: Sequence[OpRef] = ()) -> None:
+    """Let torch load in the background; where ``refs`` are known, with all that helps then."""
+    _server.start(
+        "tracing" if _traces(plan) else "rules",
+        _worth_reading(refs),
+        private=settings.untrusted,
+        many=len(refs) >= _server.MANY_OPERATORS,
+        single=plan.divided,
+    )
 
 
 def run(

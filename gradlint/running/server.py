@@ -18,8 +18,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess, current_process
@@ -60,6 +60,10 @@ MANY_OPERATORS = 8
 #: file since this is often known only once the server is loading.
 MANY = "many"
 
+#: Name of the file there which says that a single operator is going to be checked, once: a second
+#: worker loads the compiler then, while the first one runs the rules that do without it.
+SINGLE = "single"
+
 #: Times a time-out that waiting for a processor may add to it.
 MOST_WAITING = 10.0
 
@@ -95,6 +99,9 @@ _PAUSE_SECONDS = 0.002
 #: Whether orphans become children of this process.
 _adopting = False
 
+#: Whether this process makes one run and ends.
+_once = False
+
 #: Servers that have answered, by process id.
 _answered: set[int] = set()
 
@@ -124,6 +131,7 @@ def start(
     *,
     private: bool = False,
     many: bool = False,
+    single: bool = False,
 ) -> None:
     """Start the fork server in the background, so that torch loads while the caller goes on.
 
@@ -138,13 +146,15 @@ def start(
             given it is ended, and another started.
         many: whether many operators are going to be checked (:data:`MANY_OPERATORS`): a server that
             does not serve yet then does for all workers what takes long only the first time.
+        single: whether a single operator is going to be checked by this process, ever: a server
+            that does not serve yet then leaves to a worker what the compiler needs.
     """
     global _load, _sources
     if context().get_start_method() != "forkserver":
         return
     _load = load or _load
-    if many:
-        with suppress(OSError), open(os.path.join(scratch_folder(), MANY), "w"):
+    for name in [MANY] * many + [SINGLE] * single:
+        with suppress(OSError), open(os.path.join(scratch_folder(), name), "w"):
             pass
     if not set(sources) <= set(_sources):
         _end()
@@ -165,22 +175,23 @@ def start(
 
 
 def launch(
-    process: BaseProcess,
+    prepared: Callable[[], AbstractContextManager[BaseProcess]],
     interpreter: str | None = None,
     *,
     timeout: float = float("inf"),
     private: bool = False,
-) -> int | None:
-    """Start ``process``, of ``context(interpreter)``, without running the main program again.
+) -> tuple[BaseProcess, int | None]:
+    """Start a process of ``context(interpreter)``, without running the main program again.
 
     Args:
-        process: not started yet.
+        prepared: makes a process that is not started yet, for each attempt another one: a server
+            that ends while it starts a process may have started it, and nobody knows.
         interpreter: see ``Job``.
         timeout: seconds in which a server that answered before must have started it.
         private: see :func:`start`.
 
     Returns:
-        The process id of the server; None where there is none.
+        The process, and the process id of the server; None where there is none.
 
     Raises:
         ServerLost: the server ended every time.
@@ -192,7 +203,7 @@ def launch(
             start(private=private)
         try:
             with _lock, _main_left_alone(), _spawned_by(interpreter), _answering(served, timeout):
-                with interruptible():
+                with prepared() as process, interruptible():
                     process.start()
                 server = _pid() if served else None
         except _ENDED:
@@ -206,7 +217,7 @@ def launch(
             raise
         if server is not None:
             _answered.add(server)
-        return server
+        return process, server
     raise ServerLost(
         "the process from which gradlint's workers come ended "
         f"{_MOST_STARTS} times while a worker was started"
@@ -273,6 +284,18 @@ def adopt() -> None:
     global _adopting
     _adopting = True
     _confine.adopt_orphans()
+
+
+def serve_once() -> None:
+    """Say that this process makes one run and ends, so that what the server loads pays only by what
+    that run saves."""
+    global _once
+    _once = True
+
+
+def serves_once() -> bool:
+    """Whether :func:`serve_once` was called, and there is a server."""
+    return _once and context().get_start_method() == "forkserver"
 
 
 def _end_strays() -> None:

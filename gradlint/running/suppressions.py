@@ -7,10 +7,12 @@ the whole run: a comment may be needed by another operator than the one that it 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gradlint.base.errors import SpecError
+from gradlint.checking.severity import as_set
 from gradlint.model.report import Accepted, Check, Finding, Location, Report, TargetReport
 from gradlint.model.rule import Rule
 from gradlint.model.settings import DEVICES, Settings
@@ -30,6 +32,12 @@ _FIRST_ONLY = "looks at the first sample only"
 
 #: Findings after which it is not known what the rules would have said.
 _BROKEN = ("GL001", "GL002", "GL005", "GL006", "GL007", "GL009")
+
+#: Device → words by which a text speaks of it.
+_DEVICE_WORDS = {
+    "cpu": re.compile(r"(?<![a-z])cpu(?![a-z])", re.IGNORECASE),
+    "cuda": re.compile(r"cuda|triton|(?<![a-z])gpu", re.IGNORECASE),
+}
 
 _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -69,7 +77,7 @@ def add_suppression_findings(report: Report, settings: Settings) -> None:
         for stated in _stated(target) if whole else ():
             if not _is_used(stated, used) and _all_ran(stated, report, settings):
                 found.append(_unused(stated, settings))
-        target.findings += [finding for finding in found if finding.code in wanted]
+        target.findings += [as_set(item, settings) for item in found if item.code in wanted]
 
 
 # -- what stands there -----------------------------------------------------------------------------
@@ -224,10 +232,23 @@ def _all_ran(stated: _Stated, report: Report, settings: Settings) -> bool:
         and all(rule.has_probe and rule.code in selected for rule in rules)
         and all(_judged(rule, target.checks) for rule in rules)
         and not any(device in report.skipped for device in DEVICES)
+        and not _may_be_for_another_device(stated, settings)
         and target.verdict in ("pass", "fail", "inconclusive")
         and not any(finding.code in _BROKEN for finding in target.findings)
         and _reached(stated)
     )
+
+
+def _may_be_for_another_device(stated: _Stated, settings: Settings) -> bool:
+    """Whether the reason, the spec or the file speaks of a device that was not asked for: what is
+    accepted may be found there."""
+    texts = [stated.reason]
+    for location in (stated.location, stated.target.location):
+        source = read_shown_source(location.file) if location is not None else None
+        texts += source.lines if source is not None else []
+    text = "\n".join(texts)
+    absent = [device for device in DEVICES if device not in settings.devices]
+    return any(_DEVICE_WORDS[device].search(text) for device in absent)
 
 
 def _judged(rule: Rule, checks: Iterable[Check]) -> bool:

@@ -5,35 +5,57 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from gradlint.base.text import short_text
+from gradlint.base.text import printable, short_text
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 from gradlint.spec._domains import parse_domain
 
 #: Tensors of at most this many integers or booleans are written out (heuristic: one line).
 _WRITTEN_OUT = 128
+#: Characters of a comment (heuristic: command lines may be of any length).
+_LONGEST_COMMENT = 300
 _LETTERS = ("N", "M", "K", "L", "P", "Q", "R", "S", "U", "V", "W", "X", "Y", "Z")
 
 _MODELINE = "# yaml-language-server: $schema=gradlint.schema.json"
 
 
-def dump_starter(op: Op, samples: list[Sample], folder: str = ".") -> str:
+def dump_starter(
+    op: Op,
+    samples: list[Sample],
+    folder: str = ".",
+    *,
+    header: Sequence[str] = (),
+    imports: Sequence[str] = (),
+    exact: Mapping[str, frozenset[str]] | None = None,
+) -> str:
     """The text of a spec in ``folder`` that checks ``op`` on ``samples``, wherever it is run.
 
     Loaded back it gives samples of the same shapes, dtypes and domains, with the same plain
     values and the same integers. Axes of equal size become one dim.
+
+    Args:
+        op: the operator.
+        samples: what it is checked on.
+        folder: where the spec will be.
+        header: comments, one for each line.
+        imports: what is imported before ``op`` is loaded.
+        exact: label of a sample → the tensors in it whose values are written down.
     """
-    writer = _Writer()
+    writer = _Writer(exact or {})
     lines = [
         _MODELINE,
+        *(f"# {printable(line)[:_LONGEST_COMMENT]}" for line in header),
         "# The schema lets an editor complete and check this file:",
         "#   gradlint schema spec -o gradlint.schema.json",
         f"op: {_text(_seen_from(folder, op.target))}",
     ]
+    if imports:
+        lines.append(f"import: [{', '.join(map(_text, imports))}]")
     base = samples[0] if samples else Sample("none", "spec")
     described = writer.describe(op, base)
     others = [writer.case(op, described, sample) for sample in samples[1:]]
@@ -117,9 +139,10 @@ def _guide(op: Op) -> list[str]:
 class _Writer:
     """Describes arguments, naming sizes as it meets them."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: Mapping[str, frozenset[str]]) -> None:
         self.dims: dict[int, str] = {}
         self.comments: dict[str, str] = {}
+        self.exact = exact
 
     def describe(self, op: Op, sample: Sample) -> dict[str, str]:
         """Argument → its description as a YAML value in flow style."""
@@ -143,7 +166,8 @@ class _Writer:
 
     def item(self, name: str, value: Any, sample: Sample, extra: list[str]) -> str:
         if isinstance(value, torch.Tensor):
-            return _flow([*self.tensor(name, value, sample.domains.get(name)), *extra])
+            exact = name in self.exact.get(sample.label, ())
+            return _flow([*self.tensor(name, value, sample.domains.get(name), exact), *extra])
         if isinstance(value, (list, tuple, dict)) and not _is_plain(value):
             return _flow([self.group(name, value, sample), *extra])
         if isinstance(value, (torch.dtype, complex)):
@@ -172,36 +196,29 @@ class _Writer:
         )
         return f"{kind}: [{items}]"
 
-    def tensor(self, name: str, value: torch.Tensor, domain: str | None) -> list[str]:
-        """Entries that describe a tensor."""
+    def tensor(self, name: str, value: torch.Tensor, domain: str | None, exact: bool) -> list[str]:
+        """Entries that describe a tensor; ``exact``: by its values."""
         sizes = ", ".join(self.size(size) for size in value.shape)
         entries = [f"shape: [{sizes}]"]
         dtype = str(value.dtype).removeprefix("torch.")
         layout = {torch.sparse_coo: "coo", torch.sparse_csr: "csr"}.get(value.layout)
-        if value.is_floating_point() or value.is_complex():
-            if layout is None:
-                known = _known(domain) if domain else _seen(value)
-                if known != "reals":
-                    entries.append(f"domain: {_text(known)}")
-            if value.is_complex():
-                entries.append("complex: true")
-            if dtype not in ("float64", "complex128"):
-                entries.append(f"dtype: {dtype}")
-            if layout:
-                entries.append(f"sparse: {layout}")
-            if not value.requires_grad:
-                entries.append("requires_grad: false")
-            return entries
-        dense = value.to_dense() if layout else value
-        entries.append(f"dtype: {dtype}")
-        if dense.numel() <= _WRITTEN_OUT and (dense.numel() or dense.dim() == 1):
-            entries.append(f"value: {_plain(dense.tolist())}")
-        elif dense.numel() == 0 and value.dtype != torch.bool:
-            entries.append("range: [0, 1]")
-        elif value.dtype != torch.bool:
-            entries.append(f"range: [{int(dense.min())}, {int(dense.max()) + 1}]")
+        if not value.is_floating_point() and not value.is_complex():
+            entries += [f"dtype: {dtype}", *_integers(value, exact)]
+            return [*entries, f"sparse: {layout}"] if layout else entries
+        if exact and layout is None and not value.is_complex():
+            entries.append(f"value: {_plain(value.tolist())}")
+        elif layout is None:
+            known = _known(domain) if domain else _seen(value)
+            if known != "reals":
+                entries.append(f"domain: {_text(known)}")
+        if value.is_complex():
+            entries.append("complex: true")
+        if dtype not in ("float64", "complex128"):
+            entries.append(f"dtype: {dtype}")
         if layout:
             entries.append(f"sparse: {layout}")
+        if not value.requires_grad:
+            entries.append("requires_grad: false")
         return entries
 
     def size(self, size: int) -> str:
@@ -213,6 +230,18 @@ class _Writer:
             letter = _LETTERS[count % len(_LETTERS)]
             self.dims[size] = letter if count < len(_LETTERS) else f"{letter}{count}"
         return self.dims[size]
+
+
+def _integers(value: torch.Tensor, exact: bool) -> list[str]:
+    """Entries for the values of integers and booleans: all of them if they are few or ``exact``."""
+    dense = value if value.layout == torch.strided else value.to_dense()
+    some = dense.numel() <= _WRITTEN_OUT or exact
+    if some and (dense.numel() or dense.dim() == 1):
+        return [f"value: {_plain(dense.tolist())}"]
+    if value.dtype == torch.bool:
+        return []
+    low, high = (int(dense.min()), int(dense.max()) + 1) if dense.numel() else (0, 1)
+    return [f"range: [{low}, {high}]"]
 
 
 def _known(words: str) -> str:

@@ -15,15 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from gradlint.base.files import read_regular
 from gradlint.targets._static import FunctionNode
+from gradlint.targets.beside import texts_beside
 from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.signature import has_setup_context
 from gradlint.targets.source_file import SourceFile, bindings, dotted, literal, read_source
-
-#: Number and bytes of files that are searched in addition to the operator's own.
-_MOST_FILES = 60
-_MOST_BYTES = 400_000
 
 #: At most so many calls are reported.
 _MOST_CALLS = 24
@@ -110,24 +106,11 @@ def argument_names(node: FunctionNode) -> list[str]:
 def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[SourceFile]:
     """The other files of ``folder``, by default that of ``source``, which contain ``name``."""
     folder = folder or os.path.dirname(os.path.abspath(source.path))
-    if not os.path.isdir(folder):
-        return
-    own = os.path.abspath(source.path)
-    seen = 0
-    for entry in sorted(os.scandir(folder), key=lambda item: item.name):
-        if not entry.name.endswith(".py") or entry.path == own or not entry.is_file():
-            continue
-        if seen >= _MOST_FILES or entry.stat().st_size > _MOST_BYTES:
-            continue
-        seen += 1
-        try:
-            if name.encode() not in read_regular(entry.path, _MOST_BYTES):
-                continue
-        except OSError:
-            continue
-        other = read_source(entry.path)
-        if other is not None and other.tree is not None:
-            yield other
+    for path, data in texts_beside(source.path, folder):
+        if name.encode() in data:
+            other = read_source(path)
+            if other is not None and other.tree is not None:
+                yield other
 
 
 Scopes = tuple[ast.AST, ...]
@@ -136,16 +119,26 @@ Scopes = tuple[ast.AST, ...]
 def _calls(file: SourceFile, name: str, applied: bool) -> Iterator[tuple[ast.Call, Scopes]]:
     """Calls of the operator in a file, each with the functions and classes around it."""
     assert file.tree is not None
-    aliases = {
-        target.id
-        for statement in bindings(file.tree.body)
-        if isinstance(statement, ast.Assign)
-        and dotted(statement.value).endswith(f"{name}.apply" if applied else name)
-        for target in statement.targets
-        if isinstance(target, ast.Name)
-    }
-
+    aliases = aliases_of(file.tree, f"{name}.apply" if applied else name)
     yield from calls_to(file.tree, called_as(name, aliases, applied))
+
+
+def aliases_of(tree: ast.Module, ending: str) -> set[str]:
+    """The variables of a module that are assigned a name which ends in ``ending``."""
+    return {name for value, name in _renamings(tree) if value.endswith(ending)}
+
+
+@lru_cache(maxsize=4096)
+def _renamings(tree: ast.Module) -> list[tuple[str, str]]:
+    """Dotted names that ``tree`` assigns to variables, and these."""
+    return [
+        (value, target.id)
+        for statement in bindings(tree.body)
+        if isinstance(statement, ast.Assign)
+        for value in [dotted(statement.value)]
+        for target in statement.targets
+        if value and isinstance(target, ast.Name)
+    ]
 
 
 def called_as(name: str, aliases: Collection[str], applied: bool) -> list[str]:
@@ -190,6 +183,14 @@ def _call_index(tree: ast.Module) -> dict[str, list[tuple[int, ast.Call, Scopes]
 
     walk(tree, ())
     return index
+
+
+def read_ahead(path: str) -> None:
+    """Do once what depends on the file at ``path`` alone."""
+    source = read_source(path)
+    if source is not None and source.tree is not None:
+        _call_index(source.tree)
+        _renamings(source.tree)
 
 
 def _bind(call: ast.Call, parameters: list[str], scope: _Scope) -> dict[str, Hint]:

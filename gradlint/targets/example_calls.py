@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +16,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from gradlint.targets.beside import example_folders
 from gradlint.targets.calls import (
+    aliases_of,
     argument_names,
     called_as,
     calls_to,
@@ -92,8 +93,7 @@ def _examples(target: Any) -> Iterator[dict[str, str]]:
 
 def _trees(source: SourceFile, name: str) -> Iterator[ast.Module]:
     """The operator's file and its docstrings, then files that name it, beside it or in tests."""
-    folder = os.path.dirname(os.path.abspath(source.path))
-    beside = [folder, os.path.join(folder, "tests"), os.path.join(os.path.dirname(folder), "tests")]
+    beside = example_folders(source.path)
     others = [file for place in beside for file in neighbours(source, name, place)]
     for file in (source, *others):
         if file.tree is None:
@@ -118,7 +118,6 @@ def read_ahead(path: str) -> None:
     source = read_source(path)
     if source is not None and source.tree is not None:
         _documented(source)
-        list(calls_to(source.tree, ()))
 
 
 def _code_of(text: str) -> Iterator[ast.Module]:
@@ -140,13 +139,8 @@ def _calls_of(
 ) -> Iterator[_Environment]:
     """Parameter → expression for every call, through wrappers where a call is in one."""
     aliases = {name} if not applied else set()
-    for tree in trees:
-        for statement in bindings(tree.body):
-            called = dotted(statement.value) if isinstance(statement, ast.Assign) else ""
-            if applied and called.endswith(f"{name}.apply"):
-                aliases |= {
-                    t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)
-                }
+    for tree in trees if applied else ():
+        aliases |= aliases_of(tree, f"{name}.apply")
     for tree in trees:
         for site in _sites(tree, name, applied, aliases):
             bound = _bound(site, parameters)

@@ -56,23 +56,36 @@ def function_node(function: Any) -> tuple[SourceFile, FunctionNode | ast.Lambda]
 
 def source_text(thing: Any) -> str:
     """What ``inspect.getsource`` returns for a class or function. That parses the whole file for
-    every class; here it is parsed once.
+    every class, and copies the rest of the file for each; here it is parsed once.
 
     Raises:
         OSError, TypeError: there is none.
     """
-    found = class_node(thing) if isinstance(thing, type) else None
-    if found is None:
-        if isinstance(thing, type) and _is_read(thing):
-            raise OSError(f"no class {thing.__qualname__} is defined in its file")
-        return inspect.getsource(thing)
-    source, node = found
-    return "".join(inspect.getblock(_ended_lines(source)[_first_line(node) - 1 :]))
+    found: tuple[SourceFile, ast.AST] | None = None
+    if isinstance(thing, type):
+        found = class_node(thing)
+    elif isinstance(thing, FunctionType):
+        found = function_node(thing)
+    if found is not None and isinstance(found[1], Definition):
+        return _block(found[0], found[1])
+    if isinstance(thing, type) and _is_read(thing):
+        raise OSError(f"no class {thing.__qualname__} is defined in its file")
+    return inspect.getsource(thing)
 
 
 @lru_cache(maxsize=64)
-def _ended_lines(source: SourceFile) -> list[str]:
-    return [f"{line}\n" for line in source.lines]
+def _block(source: SourceFile, node: Definition) -> str:
+    """The lines of a definition, and the comments at its end that belong to it."""
+    first, end = _first_line(node), node.end_lineno or node.lineno
+    while end < len(source.lines) and _is_idle(source.lines[end]):
+        end += 1
+    return "".join(inspect.getblock([f"{line}\n" for line in source.lines[first - 1 : end]]))
+
+
+def _is_idle(line: str) -> bool:
+    """Whether there is nothing in ``line`` but a comment."""
+    stripped = line.strip()
+    return not stripped or stripped.startswith("#")
 
 
 def read_ahead(path: str) -> None:
@@ -82,7 +95,6 @@ def read_ahead(path: str) -> None:
     if source is not None:
         _index(source)
         _functions(source)
-        _ended_lines(source)
 
 
 def method_node(

@@ -25,6 +25,12 @@ MAX_IMPORTED = 64_000_000
 
 _cache: dict[str, tuple[tuple[int, int], SourceFile]] = {}
 
+#: Stands for the time and size of a file that is overlaid.
+_OVERLAID = (-1, -1)
+
+#: Files, by their real paths, that are read as if they held something else.
+_overlaid: dict[str, bytes] = {}
+
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
@@ -72,6 +78,12 @@ def read_source(path: str) -> SourceFile | None:
 
     What is not on disk (notebook cells, ``exec``) comes from ``linecache``.
     """
+    overlaid = _overlaid.get(os.path.realpath(path)) if _overlaid else None
+    if overlaid is not None:
+        known = _cache.get(path)
+        if known is None or known[0] != _OVERLAID:
+            _cache[path] = known = (_OVERLAID, _decode_and_parse(path, overlaid))
+        return known[1]
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
@@ -88,6 +100,15 @@ def read_source(path: str) -> SourceFile | None:
     source = _decode_and_parse(path, raw)
     _cache[path] = (stamp, source)
     return source
+
+
+def overlay_source(path: str, text: bytes) -> None:
+    """From now on, read the file at ``path`` as if it held ``text``.
+
+    Args:
+        path: absolute, links resolved.
+    """
+    _overlaid[path] = text
 
 
 def read_shown_source(path: str) -> SourceFile | None:

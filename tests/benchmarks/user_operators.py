@@ -146,15 +146,29 @@ def _lines_of(node: ast.ClassDef | ast.FunctionDef) -> range:
 
 
 @cache
+def changes(folder: Path, group: str) -> list[tuple[int, int]]:
+    """Where the wrong file of a group differs from the right one: the first line of its own and
+    the one after the last, from 0."""
+    before, after = (
+        (folder / which / f"{group}.py").read_text().splitlines() for which in ("right", "wrong")
+    )
+    found = difflib.SequenceMatcher(None, before, after).get_opcodes()
+    return [(start, stop) for tag, _, _, start, stop in found if tag != "equal"]
+
+
+@cache
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
 def fitting_lines(case: Case) -> frozenset[int]:
     """Lines of the wrong file that a finding may point at: those of the class or function, and of
     what it uses of the file, that differ from the right file, and all backward functions there."""
-    before, after = (case.path(which).read_text().splitlines() for which in ("right", "wrong"))
     lines: set[int] = set()
-    for tag, _, _, start, stop in difflib.SequenceMatcher(None, before, after).get_opcodes():
-        if tag != "equal":
-            lines.update(range(start + 1, max(stop, start + 1) + 1))
-    tree = ast.parse("\n".join(after))
+    for start, stop in changes(case.folder, case.group):
+        lines.update(range(start + 1, max(stop, start + 1) + 1))
+    tree = _parsed(case.path("wrong"))
     registered = _registered(tree)
     backward = {"backward", "jvp", *(names[0] for names in registered.values())}
     named = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}

@@ -9,6 +9,10 @@ import pytest
 from gradlint.checking.severity import MATERIAL, POLICY, TABLE, as_loud_as_evidence, decided
 from gradlint.model.report import SEVERITIES, Finding, Grounds
 from gradlint.model.rule import Outcome
+from gradlint.model.settings import Settings
+from gradlint.rules.catalogue import select_rules
+
+SETTINGS = Settings()
 
 DOCS = Path(__file__).parents[2] / "gradlint" / "docs" / "rules.md"
 
@@ -61,6 +65,7 @@ CASES = {
     "silent at a guess": (Grounds(guessed=True), "error"),
     "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
     "a surrogate in words": (Grounds(explained="surrogate"), "info"),
+    "a substitute in words": (Grounds(explained="substitute"), "warning"),
     "relevance in words": (Grounds(explained="attribution"), "warning"),
     "a constant in words": (Grounds(explained="constant"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
@@ -111,7 +116,7 @@ def finding(severity: str, **known: object) -> Finding:
 
 def test_a_failure_of_information_alone_is_a_pass_with_its_error_as_resolving_power() -> None:
     found = as_loud_as_evidence(
-        Outcome("fail", [finding("error", relative_error=7e-6)], resolution=1e-9)
+        Outcome("fail", [finding("error", relative_error=7e-6)], resolution=1e-9), SETTINGS
     )
     assert (found.verdict, found.resolution) == ("pass", 7e-6)
     assert [item.severity for item in found.findings] == ["info"]
@@ -120,16 +125,19 @@ def test_a_failure_of_information_alone_is_a_pass_with_its_error_as_resolving_po
 
 def test_one_loud_finding_keeps_the_failure() -> None:
     found = as_loud_as_evidence(
-        Outcome("fail", [finding("error", relative_error=7e-6), finding("error")])
+        Outcome("fail", [finding("error", relative_error=7e-6), finding("error")]), SETTINGS
     )
     assert found.verdict == "fail"
     assert [item.severity for item in found.findings] == ["info", "error"]
 
 
 def test_other_verdicts_stay() -> None:
-    assert as_loud_as_evidence(Outcome("fail")).verdict == "fail"
-    assert as_loud_as_evidence(Outcome("inconclusive", [finding("info")])).verdict == "inconclusive"
-    assert as_loud_as_evidence(Outcome("skipped", note="n")).note == "n"
+    assert as_loud_as_evidence(Outcome("fail"), SETTINGS).verdict == "fail"
+    assert (
+        as_loud_as_evidence(Outcome("inconclusive", [finding("info")]), SETTINGS).verdict
+        == "inconclusive"
+    )
+    assert as_loud_as_evidence(Outcome("skipped", note="n"), SETTINGS).note == "n"
 
 
 def test_the_page_has_the_table() -> None:
@@ -137,3 +145,54 @@ def test_the_page_has_the_table() -> None:
     assert [severity for severity, _ in TABLE] == list(SEVERITIES)
     for severity, when in TABLE:
         assert f"| {severity} | {when} |" in text
+
+
+@pytest.mark.parametrize(
+    ("levels", "severity", "known", "verdict", "expected"),
+    [
+        ({}, "error", {}, "fail", ("fail", "error")),
+        ({"GL401": "info"}, "error", {}, "fail", ("pass", "info")),
+        ({"GL4": "warning"}, "error", {}, "fail", ("fail", "warning")),
+        ({"GL4": "info", "GL401": "warning"}, "error", {}, "fail", ("fail", "warning")),
+        ({"GL402": "info"}, "error", {}, "fail", ("fail", "error")),
+        # Milder because of the evidence, and not made louder by what the settings say.
+        ({"GL401": "error"}, "error", {"relative_error": 7e-6}, "fail", ("pass", "info")),
+        ({"GL401": "error"}, "info", {}, "pass", ("pass", "info")),
+        ({"GL401": "warning"}, "error", {"where": "special"}, "fail", ("fail", "warning")),
+    ],
+)
+def test_settings_take_the_place_of_the_severity_of_a_rule(
+    levels: dict[str, str],
+    severity: str,
+    known: dict[str, object],
+    verdict: str,
+    expected: tuple[str, str],
+) -> None:
+    settings = Settings(severities=tuple(levels.items()))
+    found = as_loud_as_evidence(Outcome(verdict, [finding(severity, **known)]), settings)
+    assert (found.verdict, found.findings[0].severity) == expected
+
+
+def test_a_rule_that_informs_can_be_made_to_fail() -> None:
+    settings = Settings(severities=(("GL503", "error"),))
+    told = Finding("GL503", "once_differentiable", "info", "m", grounds=Grounds())
+    found = as_loud_as_evidence(Outcome("pass", [told]), settings)
+    assert (found.verdict, found.findings[0].severity) == ("fail", "error")
+    assert found.findings[0].evidence["error because"] == "the settings say so"
+
+
+@pytest.mark.parametrize(
+    ("levels", "select", "expected"),
+    [
+        ({}, None, {"GL701", "GL702"}),
+        ({"GL7": "off"}, None, set()),
+        ({"GL7": "off", "GL702": "info"}, None, {"GL702"}),
+        ({"GL7": "off"}, ("GL701",), {"GL701"}),
+        ({"GL701": "off"}, ("GL7",), {"GL702"}),
+    ],
+)
+def test_a_rule_that_is_off_is_not_selected(
+    levels: dict[str, str], select: tuple[str, ...] | None, expected: set[str]
+) -> None:
+    settings = Settings(severities=tuple(levels.items()), select=select)
+    assert {rule.code for rule in select_rules(settings)} & {"GL701", "GL702"} == expected

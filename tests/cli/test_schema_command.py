@@ -46,6 +46,7 @@ def test_the_schema_of_settings_accepts_what_is_read_and_nothing_else(
         "device": ["cpu", "cuda"],
         "dtypes": "float64,float32",
         "per-target-ignores": {"legacy/*.py": ["GL7"]},
+        "severities": {"GL604": "info", "GL7": "off"},
         "fail-on": "uncovered",
         "fail_on": "error",
         "timeout": 20,

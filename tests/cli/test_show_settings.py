@@ -70,6 +70,7 @@ def test_values_and_origins(tmp_path: Path, gradlint: Command) -> None:
 def test_the_text_gives_the_same_settings(tmp_path: Path) -> None:
     settings = Settings(
         devices=("cpu", "cuda"), select=("GL4",), seed=3, fail_on="info", memory_mb=5,
+        severities=(("GL604", "info"), ("GL7", "off")),
         per_target_ignores=(("a", ("GL1",)),), imports=("x",), max_failures=2, untrusted=True,
     )  # fmt: skip
     (tmp_path / "pyproject.toml").write_text(settings_text(settings, {}))

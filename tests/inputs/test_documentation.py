@@ -197,3 +197,34 @@ def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
 )
 def test_documented_constant(text: str, constant: bool) -> None:
     assert documented_constant(text, "gain", ["x", "gain"]) == constant
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "domain"),
+    [
+        ("mu: (cells, genes) > 0; theta: (genes,) or (cells, genes), > 0.", "theta", "positive"),
+        ("mu: (cells, genes) > 0; theta: (genes,) or (cells, genes), > 0.", "mu", "positive"),
+        ("mu: (N,); theta: (N,), all entries > 0", "mu", ""),
+        ("mu, theta: (N,), each >= 0", "mu", "nonnegative"),
+        ("theta: (N,), entries where mask > 0 count", "theta", ""),
+        ("theta: (N,), > 0.5", "theta", ""),
+    ],
+)
+def test_signs_behind_shapes(text: str, name: str, domain: str) -> None:
+    assert documented_sign(text, name, ["mu", "theta"]) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "scalar"),
+    [
+        ("error: (B, T); kp, ki: scalar tensors; dt: step", "kp", True),
+        ("error: (B, T); kp, ki: scalar tensors; dt: step", "ki", True),
+        ("error: (B, T); kp, ki: scalar tensors; dt: step", "error", False),
+        ("kp: positive scalar tensor", "kp", True),
+        ("kp: scalar or (B,)", "kp", False),
+        ("kp: (B, T), multiplied by a scalar", "kp", False),
+        ("kp: one scalar per row", "kp", False),
+    ],
+)
+def test_scalars_of_lists(text: str, name: str, scalar: bool) -> None:
+    assert documented_scalar(text, name, ["error", "kp", "ki", "dt"]) == scalar

@@ -185,6 +185,20 @@ def test_the_nearest_file_upward_with_a_table_counts(tmp_path: Path) -> None:
             "pyproject.toml:2:11: dtype: 'flaot32' is not one of float64, float32, bfloat16, "
             "float16\ndid you mean `float32`?",
         ),
+        (
+            "[tool.gradlint]\n\n[tool.gradlint.severities]\nGL401 = 'info'\nGL40 = 'mild'\n",
+            "pyproject.toml:5:9: severities: 'mild' is not one of error, warning, info, off",
+        ),
+        (
+            "[tool.gradlint.severities]\nGL401 = 'error'\nGL499 = 'off'\n",
+            "pyproject.toml:3:1: severities: no rule is called 'GL499'\n"
+            "did you mean `GL402`? `gradlint rules` lists all",
+        ),
+        (
+            "[tool.gradlint]\nseverities = ['GL401']\n",
+            "pyproject.toml:2:1: severities: expected a table [tool.gradlint.severities] with "
+            "lines such as GL604 = \"info\", got ['GL401']",
+        ),
         ("[tool]\ngradlint = 3\n", "pyproject.toml: tool.gradlint: expected a table"),
         (
             "tool.gradlint.jobs = -1\n",

@@ -450,3 +450,26 @@ def test_torch_is_compared_with_findings_of_its_sample_only(passing_target: Targ
     passing_target.gradcheck.sample = "s1"
     passing_target.gradcheck.verdict = "fail"
     assert "  gradcheck  slow: fails too\n" in render(Report([passing_target]), width=80)
+
+
+def _missing(name: str, module: str) -> TargetReport:
+    finding = Finding(
+        "GL001",
+        "target_not_loadable",
+        "error",
+        f"target cannot be loaded: importing `{name}` needs the module `{module}`",
+        location=Location("pkg/__init__.py", 3, 1),
+        evidence={"original": f"ModuleNotFoundError: No module named '{module}'"},
+    )
+    return TargetReport(target=name, kind="function", verdict="error", findings=[finding])
+
+
+def test_what_is_missing_is_said_once() -> None:
+    targets = [_missing(f"pkg.ops:Op{k}", "cv2") for k in range(12)]
+    targets.insert(3, _missing("pkg.ops:Other", "scipy"))
+    text = " ".join(render(Report(targets, seed=1), width=100).split())
+    assert text.count("needs the module `cv2`") == 1
+    assert text.count("needs the module `scipy`") == 1
+    assert "11 more operators: pkg.ops:Op1, pkg.ops:Op2" in text
+    assert "and 3 others (-v shows them)" in text
+    assert render(Report(targets, seed=1), width=100, verbose=1).count("module `cv2`") == 12

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Callable
+from html.parser import HTMLParser
 
 import jsonschema
 import pytest
@@ -124,7 +126,32 @@ def test_on_a_rich_console(report: Report, width: int) -> None:
     assert "\x1b" not in text
 
 
-def test_html_is_escaped_and_self_contained(hostile: Callable[[str], Report]) -> None:
+class _Elements(HTMLParser):
+    """The start tags of a text, with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_a_notebook_shows_the_page_in_a_frame(hostile: Callable[[str], Report]) -> None:
+    report = hostile("</iframe><script>alert('[red]')</script>")
+    ((tag, attributes),) = _Elements(report._repr_html_()).found
+    assert tag == "iframe"
+    assert attributes["sandbox"] == "allow-scripts"
+    assert attributes["srcdoc"] == render(report, "html")
+    tags = [name for name, _ in _Elements(attributes["srcdoc"] or "").found]
+    assert tags.count("script") == 1  # the page's own
+
+
+def test_html_is_escaped_and_self_contained(
+    hostile: Callable[[str], Report], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)  # it can't be imported
     html = hostile("<script>alert('[red]')</script>")._repr_html_()
     assert html.startswith("<pre style=")
     assert html.endswith("</pre>")

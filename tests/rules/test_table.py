@@ -13,7 +13,7 @@ import gradlint.rules
 from gradlint.model.report import SEVERITIES
 from gradlint.model.rule import Rule
 from gradlint.model.settings import Settings
-from gradlint.rules.catalogue import CATALOGUE, by_code, select_rules
+from gradlint.rules.catalogue import CATALOGUE, by_code, select_rules, with_names
 
 FAMILIES = {
     "GL0": ("loading",),
@@ -105,3 +105,27 @@ def test_rules_are_found_by_code_and_name() -> None:
     assert found.name == "wrong_number_of_gradients"
     assert by_code("missing_gradient") is by_code("GL103")
     assert by_code("GL1") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("differs: see GL401", "differs: see GL401 (wrong gradient)"),
+        ("see GL103, GL302", "see GL103 (missing gradient), GL302 (nan in backward)"),
+        ("GL401 wrong_gradient did not judge it", "GL401 wrong_gradient did not judge it"),
+        ("GL401: wrong gradient for `x`", "GL401: wrong gradient for `x`"),
+        ("see GL401 (wrong gradient)", "see GL401 (wrong gradient)"),
+        ("see GL606; GL606 says why", "see GL606 (nondeterministic); GL606 says why"),
+        ("write `# gradlint: ignore[GL401] why`", "write `# gradlint: ignore[GL401] why`"),
+        ("# gradlint: ignore[GL401] why", "# gradlint: ignore[GL401] why"),
+        ("run gradlint explain GL401", "run gradlint explain GL401"),
+        ("check op --select GL401,GL606 again", "check op --select GL401,GL606 again"),
+        ("all rules of GL4", "all rules of GL4"),
+        ("GL499 is none", "GL499 is none"),
+        ("file ops_GL401.py, or a/GL401", "file ops_GL401.py, or a/GL401"),
+        ("", ""),
+    ],
+)
+def test_a_code_stands_with_its_name(text: str, expected: str) -> None:
+    assert with_names(text) == expected
+    assert with_names(expected) == expected

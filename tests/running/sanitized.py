@@ -16,12 +16,10 @@ CACHING = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 
 def examine(op: Any, samples: Any, settings: Any, emit: Emit, done: Any) -> None:
     """The contract of ``gradlint.checking.examine``."""
-    reports = [sample.report(op.signature) for sample in samples]
-    if os.environ.get("STUB_DEVICE", "cuda:0") != "cpu":
-        reports = [
-            replace(report, args=[replace(arg, device="cuda:0") for arg in report.args])
-            for report in reports
-        ]
+    reports = [
+        replace(report, args=[replace(arg, device="cuda:0") for arg in report.args])
+        for report in (sample.report(op.signature) for sample in samples)
+    ]
     emit(Samples(reports))
     emit(Begin("GL401", samples[0].label))
     if os.environ.get("STUB_HANGS"):

@@ -38,6 +38,9 @@ PATIENCE = 300.0
 #: Signals for the processes below gradlint in one run.
 BELOW = 8
 
+#: Who gets signals in the runs of one round.
+KINDS = ("gradlint", "together", "below", "below")
+
 FILE = """
 import torch
 
@@ -358,19 +361,22 @@ def send_below(
 
 # -- Many runs -----------------------------------------------------------------------------------
 def campaign(number: int, seed: int, tell: Callable[[str], None]) -> tuple[list[Ran], list[str]]:
-    """Runs until ``number`` signals were sent.
+    """Rounds of runs of all kinds until ``number`` signals were sent.
 
     Returns:
         The runs, and every fault with its run.
     """
     chance = random.Random(seed)
+    kinds: list[str] = []
     quiet = {jobs: quiet_run(jobs) for jobs in (1, 2)}
     faults = [f"quiet, -j {jobs}: {text}" for jobs, ran in quiet.items() for text in faults_of(ran)]
     tell("without signals: " + ", ".join(f"-j {n} {r.seconds:.1f} s" for n, r in quiet.items()))
     runs: list[Ran] = []
-    while (done := sum(len(ran.sent) for ran in runs)) < number:
+    while (done := sum(len(ran.sent) for ran in runs)) < number or kinds:
         jobs = chance.choice((1, 2))
-        kind = chance.choice(("gradlint", "together", "below", "below"))
+        # In rounds, so that few signals are of all kinds too.
+        kinds = kinds or chance.sample(KINDS, len(KINDS))
+        kind = kinds.pop()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ran = one_run(Path(folder), chance, quiet[jobs].seconds, kind, jobs)
         runs.append(ran)

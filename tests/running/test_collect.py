@@ -306,3 +306,17 @@ def test_what_is_accepted_is_said_once_and_not_by_untrusted_code() -> None:
     confined = Collector(TargetReport("t"), Settings(untrusted=True))
     with pytest.raises(Contradiction, match="not trusted"):
         confined.take(Accepts({"GL4": ""}))
+
+
+def test_what_checks_of_many_operators_say_is_held_once() -> None:
+    """As they come from workers, equal texts are different objects."""
+    notes = ["".join(["not ", "here"]) for _ in range(2)]
+    assert notes[0] is not notes[1]
+    reports = []
+    for note in notes:
+        events = [Begin("GL003", "s"), CheckDone(Check("GL003", "skipped", "s", note=note))]
+        made = collector(*START, *events)
+        reports.append(made.finish())
+    (one,), (other,) = (report.checks for report in reports)
+    assert one.note == "not here"
+    assert one.note is other.note

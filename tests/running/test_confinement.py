@@ -111,16 +111,20 @@ def test_no_process_stays(confined: Confinement, tmp_path: Path) -> None:
 
 
 def test_the_environment_may_hold_secrets(
-    confined: Confinement, monkeypatch: pytest.MonkeyPatch, ending_the_server: Callable[[], None]
+    confined: Confinement,
+    monkeypatch: pytest.MonkeyPatch,
+    ending_the_server: Callable[[], None],
+    servers_load: Callable[[server.Load], contextlib.AbstractContextManager[None]],
 ) -> None:
     """Neither the worker's variables nor those that its server was started with."""
     monkeypatch.setenv("GRADLINT_SOME_TOKEN", SECRET)
     monkeypatch.setenv("PYTHON_KEYRING_PASSWORD", SECRET)
     monkeypatch.setattr(server, "_private", False)
-    ending_the_server()
-    server.start()
-    assert SECRET in _call_unconfined(escapes.variables)
-    seen = call(confined, escapes.variables)
+    with servers_load("torch"):
+        ending_the_server()
+        server.start()
+        assert SECRET in _call_unconfined(escapes.variables)
+        seen = call(confined, escapes.variables)
     assert SECRET not in seen
     assert os.environ["GRADLINT_SOME_TOKEN"] == SECRET
     assert any(os.environ["PATH"] in text for text in seen)

@@ -39,6 +39,7 @@ WRONG = (
 CONFIRMED = (
     "Dropout",
     "numbers_of_python",
+    "in_shared_memory",
     "Normed",
     "instance",
     "evaluated",

@@ -151,7 +151,7 @@ def test_nothing_is_left_after_gradlint_was_killed(tmp_path: Path, mark: str) ->
 
 
 def test_nothing_is_left_after_a_time_out(tmp_path: Path, mark: str) -> None:
-    process = start(tmp_path, "--timeout", "3")
+    process = start(tmp_path, "--timeout", "1")
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, (out, err)
     assert "GL006" in out

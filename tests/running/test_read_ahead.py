@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,24 +25,6 @@ def known() -> list[str]:
     return sorted(source_file._cache.keys() & bytecode._compiled.keys())
 
 
-def test_workers_find_what_the_server_read(
-    tmp_path: Path, ending_the_server: Callable[[], None]
-) -> None:
-    path = str(tmp_path / "ops.py")
-    Path(path).write_text("import torch\n")
-    call_in_worker(CallWork(os.getpid))
-    first = _server._pid()
-    assert path not in call_in_worker(CallWork(known))
-    _server.start(sources=[path])
-    assert path in call_in_worker(CallWork(known))
-    second = _server._pid()
-    assert second != first
-    _server.start(sources=[path])  # it has read that
-    _server.start()
-    call_in_worker(CallWork(os.getpid))
-    assert _server._pid() == second
-
-
 def names_known(path: str) -> list[str]:
     """The names of functions that the compiler knows of the file at ``path``, "" outside."""
     return sorted(
@@ -50,23 +32,40 @@ def names_known(path: str) -> list[str]:
     )
 
 
-def test_the_compiler_has_read_the_file(
-    tmp_path: Path, ending_the_server: Callable[[], None]
-) -> None:
-    path = tmp_path / "ops.py"
-    path.write_text("class Op:\n    def forward(x):\n        return x\n")
-    _server.start("tracing", sources=[str(path)])
-    assert call_in_worker(CallWork(names_known, (str(path),))) == ["", "Op", "Op.forward"]
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of which a server, which the others do not share, was told to read two files."""
+    folder = tmp_path_factory.mktemp("read")
+    ops, marking = folder / "ops.py", folder / "marking.py"
+    ops.write_text("class Op:\n    def forward(x):\n        return x\n")
+    marking.write_text(f"open({str(folder / 'ran')!r}, 'w')\n")
+    call_in_worker(CallWork(os.getpid))
+    first = _server._pid()
+    assert str(ops) not in call_in_worker(CallWork(known))
+    _server.start("tracing", sources=[str(ops), str(marking)])
+    call_in_worker(CallWork(os.getpid))
+    assert _server._pid() != first
+    yield folder
     _server.start("rules")
 
 
-def test_no_code_of_the_file_runs_in_the_server(tmp_path: Path) -> None:
-    mark = tmp_path / "ran"
-    path = tmp_path / "ops.py"
-    path.write_text(f"open({str(mark)!r}, 'w')\n")
-    _server.start(sources=[str(path)])
+def test_workers_find_what_the_server_read(read: Path) -> None:
+    paths = [str(read / "marking.py"), str(read / "ops.py")]
+    assert set(paths) <= set(call_in_worker(CallWork(known)))
+    before = _server._pid()
+    _server.start(sources=paths[1:])  # it has read that
+    _server.start()
     call_in_worker(CallWork(os.getpid))
-    assert not mark.exists()
+    assert _server._pid() == before
+
+
+def test_the_compiler_has_read_the_file(read: Path) -> None:
+    found = call_in_worker(CallWork(names_known, (str(read / "ops.py"),)))
+    assert found == ["", "Op", "Op.forward"]
+
+
+def test_no_code_of_the_file_runs_in_the_server(read: Path) -> None:
+    assert not (read / "ran").exists()
 
 
 def test_when_it_pays_to_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ def test_findings_before_a_crash_stay_and_the_rest_is_run() -> None:
     crash = report.findings[1]
     assert crash.evidence["signal"] == "SIGSEGV"
     assert (crash.evidence["phase"], crash.evidence["rule"]) == ("backward", "GL301")
-    assert crash.message == "process crashed in backward, during GL301: SIGSEGV"
+    assert crash.message == "process crashed in backward, during GL301 (nan in forward): SIGSEGV"
     assert crash.sample == report.samples[0].label
     assert "--select GL301" in crash.reproduce
     assert "--seed 5" in crash.reproduce

@@ -17,12 +17,19 @@ import pytest
 from sanitized import examine
 
 from gradlint.base.errors import GradlintError
-from gradlint.model.report import TargetReport
+from gradlint.model.events import Begin, CheckDone, Samples
+from gradlint.model.op import OpRef
+from gradlint.model.report import Argument, Check, SampleReport, TargetReport
 from gradlint.model.resolve import resolve_settings
 from gradlint.model.settings import SANITIZERS, Settings
 from gradlint.rules.catalogue import rule_names
 from gradlint.running import _sanitizer
 from gradlint.running import run as _run
+from gradlint.running._process import Ending
+from gradlint.running._sanitizer import SanitizedTask, Sanitizer
+from gradlint.running._stack import Stack
+from gradlint.running._task import Trouble
+from gradlint.running.events import Done, Hello
 from gradlint.running.run import Run, execute
 
 HERE = Path(__file__).parent
@@ -89,6 +96,39 @@ def test_a_report_becomes_findings(tool: Callable[[Path | None], Path]) -> None:
     assert set(_sanitizer.OPTIONS) < set(options)
 
 
+def test_selecting_the_rule_alone_runs_all_others(tool: Callable[[Path | None], Path]) -> None:
+    called = tool(None)
+    report = only(check(replace(SETTINGS, select=("GL805",), sanitizer="racecheck")))
+    ran, judged = report.checks
+    assert ran.note == "yes 1 None"
+    note = "racecheck: compute-sanitizer came to no summary"
+    assert (judged.verdict, judged.note) == ("inconclusive", note)
+    assert "--tool=racecheck" in called.read_text()
+
+
+def judged(folder: Path, text: str | None, device: str = "cuda:0") -> TargetReport:
+    """What a task makes of a tool's report and of the events of a worker that passes, which are
+    said to have come."""
+    ref = OpRef("planned.py:Passes", "file", "planned.py", "Passes")
+    task = SanitizedTask(
+        ref, SETTINGS, Trouble(), examine=examine, sanitizer=Sanitizer("", "racecheck", folder)
+    )
+    task.job()
+    if text is not None:
+        (folder / "report-0.txt").write_text(text)
+    argument = Argument("x", [3], "float32", device)
+    for event in (
+        Hello(preloaded=False),
+        Samples([SampleReport("s", "given", [argument])]),
+        Begin("GL401", "s"),
+        CheckDone(Check("GL401", "pass", "s")),
+        Done(),
+    ):
+        task.event(event)
+    task.ended(Ending(0, None, "done", "done", Stack(), "", finished=True))
+    return task.report
+
+
 @pytest.mark.parametrize(
     ("text", "verdict", "note"),
     [
@@ -102,39 +142,22 @@ def test_a_report_becomes_findings(tool: Callable[[Path | None], Path]) -> None:
         ),
     ],
 )
-def test_a_report_without_errors(
-    tool: Callable[[Path | None], Path],
-    tmp_path: Path,
-    text: str | None,
-    verdict: str,
-    note: str,
-) -> None:
-    path = tmp_path / "report.txt"
-    path.write_text(text or "")
-    called = tool(path if text is not None else None)
-    report = only(check(replace(SETTINGS, sanitizer="racecheck")))
+def test_a_report_without_errors(tmp_path: Path, text: str | None, verdict: str, note: str) -> None:
+    report = judged(tmp_path, text)
     assert report.findings == []
     assert (report.checks[-1].verdict, report.checks[-1].note) == (verdict, note)
-    assert "--tool=racecheck" in called.read_text()
 
 
-def test_selecting_the_rule_alone_runs_all_others(tool: Callable[[Path | None], Path]) -> None:
-    tool(None)
-    report = only(check(replace(SETTINGS, select=("GL805",))))
-    assert report.checks[0].note == "yes 1 None"
-
-
-def test_samples_on_the_cpu_are_not_judged(
-    tool: Callable[[Path | None], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tool(REPORTS / "memcheck.txt")
-    monkeypatch.setenv("STUB_DEVICE", "cpu")
-    report = only(check())
+def test_samples_on_the_cpu_are_not_judged(tmp_path: Path) -> None:
+    report = judged(tmp_path, (REPORTS / "memcheck.txt").read_text(), "cpu")
     assert report.findings == []
     assert (report.checks[-1].verdict, report.checks[-1].note) == (
         "skipped",
         "no sample is on cuda",
     )
+    (tmp_path / "cuda").mkdir()
+    again = judged(tmp_path / "cuda", (REPORTS / "memcheck.txt").read_text())
+    assert {finding.code for finding in again.findings} == {"GL805"}
 
 
 def test_a_worker_that_hangs_under_the_tool_is_ended(

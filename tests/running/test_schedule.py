@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +57,7 @@ class Simulated:
     def run(self) -> list[str]:
         """Why it was killed; empty where it ended by itself."""
         ended: Callable[[Any], list[Any]] = lambda ending: []  # noqa: E731
-        task: Any = MagicMock(timeout=TIMEOUT, ended=ended)
+        task: Any = MagicMock(timeout=TIMEOUT, until=math.inf, ended=ended)
         _schedule.schedule([task], 1)
         return self.killed
 

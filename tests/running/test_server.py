@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,15 @@ from gradlint.running._process import Worker
 from gradlint.running.call import WorkerFailed, call_in_worker
 from gradlint.running.events import Done, Hello, Result
 from gradlint.running.job import CallWork, Job
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers(
+    servers_load: Callable[[_server.Load], AbstractContextManager[None]],
+) -> Iterator[None]:
+    """None of them needs to know a rule."""
+    with servers_load("torch"):
+        yield
 
 
 def call(function: Callable[..., Any], *arguments: Any, timeout: float | None = None) -> Any:
@@ -97,6 +107,8 @@ def test_the_main_program_is_not_run_again(tmp_path: Path, how: str) -> None:
         "import operator\n"
         "from gradlint.running.call import call_in_worker\n"
         "from gradlint.running.job import CallWork\n"
+        "from gradlint.running.server import start\n"
+        "start('torch')\n"
         "print(call_in_worker(CallWork(operator.add, (1, 2))))\n"
         "print(sys.modules['__main__'].__spec__ is None or sys.modules['__main__'].__spec__.name)\n"
     )
@@ -123,6 +135,8 @@ def test_a_file_that_shadows_the_standard_library_does_not_hurt_the_server(
         "import operator\n"
         "from gradlint.running.call import call_in_worker\n"
         "from gradlint.running.job import CallWork\n"
+        "from gradlint.running.server import start\n"
+        "start('torch')\n"
         "print(call_in_worker(CallWork(operator.add, (1, 2))))"
     )
     done = subprocess.run(

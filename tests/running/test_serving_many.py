@@ -29,23 +29,6 @@ def functions_known() -> int:
     return torch.overrides._get_overridable_functions.cache_info().currsize
 
 
-@served
-@pytest.mark.skipif(
-    torch.accelerator.current_accelerator() is not None, reason="nothing is rehearsed there"
-)
-@pytest.mark.parametrize("many", [False, True])
-def test_the_server_rehearses_only_for_many(
-    many: bool, ending_the_server: Callable[[], None]
-) -> None:
-    told = Path(scratch_folder()) / _server.MANY
-    told.unlink(missing_ok=True)
-    ending_the_server()
-    _server.start(many=many)
-    assert call_in_worker(CallWork(functions_known)) == int(many)
-    told.unlink(missing_ok=True)
-    ending_the_server()
-
-
 def threads() -> int:
     """Threads of this process, those of libraries too."""
     return len(os.listdir("/proc/self/task"))
@@ -121,3 +104,19 @@ def test_folders_that_may_hold_many(tmp_path: Path, files: int, many: bool) -> N
     assert entry._holds_many(str(tmp_path)) == many
     assert not entry._holds_many(str(tmp_path / "ops_0.py"))
     assert not entry._holds_many("--seed")
+
+
+@served
+@pytest.mark.skipif(
+    torch.accelerator.current_accelerator() is not None, reason="nothing is rehearsed there"
+)
+@pytest.mark.parametrize("many", [True, False])
+def test_the_server_rehearses_only_for_many(
+    many: bool, ending_the_server: Callable[[], None]
+) -> None:
+    told = Path(scratch_folder()) / _server.MANY
+    told.unlink(missing_ok=True)
+    ending_the_server()
+    _server.start(many=many)
+    assert call_in_worker(CallWork(functions_known)) == int(many)
+    told.unlink(missing_ok=True)

@@ -8,8 +8,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -35,16 +37,23 @@ SETTINGS = Settings(select=("GL003", "GL101"), timeout=60.0, jobs=2, seed=1)
 HARMFUL = ("KillsServer", "StopsServer", "KillsParent", "StopsParent", "CrashesAfterDaemon")
 
 
+Loading = Callable[[_server.Load], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers(servers_load: Loading) -> Iterator[None]:
+    """Many are started here, and none for a rule that traces."""
+    with servers_load("rules"):
+        yield
+
+
 @pytest.fixture(scope="module")
 def reports() -> dict[str, TargetReport]:
     """All of them in one run, with a right one before, between and after."""
-    patch = pytest.MonkeyPatch()
-    patch.chdir(HERE)
-    try:
-        names = ["Good", *HARMFUL, "LeavesDaemon"]
+    names = ["Good", *HARMFUL, "LeavesDaemon"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(HERE)
         done = execute([f"harming.py:{name}" for name in names] + ["victim.py:Victim"], SETTINGS)
-    finally:
-        patch.undo()
     assert (done.internal, done.usage) == ([], [])
     return {report.target.rpartition(":")[2]: report for report in done.report.targets}
 
@@ -131,6 +140,14 @@ def test_the_note_counts() -> None:
 
 
 # -- The server ----------------------------------------------------------------------------------
+@pytest.fixture
+def small_servers(servers_load: Loading) -> Iterator[None]:
+    """Which need not know any rule."""
+    with servers_load("torch"):
+        yield
+
+
+@pytest.mark.usefixtures("small_servers")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP])
 def test_a_server_that_ended_or_stopped_is_replaced(number: signal.Signals) -> None:
     call_in_worker(CallWork(os.getpid))
@@ -141,6 +158,7 @@ def test_a_server_that_ended_or_stopped_is_replaced(number: signal.Signals) -> N
     assert _server._pid() not in (None, first)
 
 
+@pytest.mark.usefixtures("small_servers")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_was_in_flight_is_done_again(tmp_path: Path, number: signal.Signals) -> None:
     call_in_worker(CallWork(os.getpid))
@@ -171,6 +189,29 @@ def _kill_once_begun(mark: Path, pid: int, number: signal.Signals) -> None:
     os.kill(pid, number)
 
 
+@pytest.mark.usefixtures("small_servers")
+def test_what_a_server_started_before_it_ended_is_not_taken_for_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "begun"
+    tell, started = forkserver.read_signed, []
+
+    def told(descriptor: int) -> int:
+        """What the server says of the process that it started: at first, it ends instead."""
+        pid = tell(descriptor)
+        started.append(pid)
+        if len(started) == 1:
+            server = _server._pid()
+            assert server is not None
+            _kill_once_begun(mark, server, signal.SIGKILL)
+            raise EOFError
+        return pid
+
+    monkeypatch.setattr(forkserver, "read_signed", told)
+    assert call_in_worker(CallWork(_begin, (str(mark),)), timeout=60.0) == 2
+    assert len(set(started)) >= 2
+
+
 def test_a_server_that_never_lives_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_server, "start", lambda *_, **__: None)
 
@@ -179,7 +220,7 @@ def test_a_server_that_never_lives_is_an_internal_error(monkeypatch: pytest.Monk
             raise EOFError
 
     with pytest.raises(_server.ServerLost, match="ended 3 times while a worker was started"):
-        _server.launch(Process())  # type: ignore[arg-type]
+        _server.launch(lambda: nullcontext(Process()))  # type: ignore[arg-type]
 
     def lost(*_: object) -> None:
         raise _server.ServerLost("it ended")
@@ -215,6 +256,8 @@ class Lost:
     """A task whose worker is lost as often as it is told."""
 
     timeout = 1.0
+    wanted = True
+    until = float("inf")
 
     def __init__(self, name: str, times: int, log: list[str]) -> None:
         self.name, self.times, self.log = name, times, log

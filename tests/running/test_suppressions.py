@@ -99,6 +99,24 @@ def test_a_definition_accepts_what_is_not_found(tmp_path: Path, slot: str, line:
     assert (finding.code, finding.location and finding.location.line) == ("GL010", line)
 
 
+@pytest.mark.parametrize(
+    ("slots", "codes"),
+    [
+        ({"on_line": "  # gradlint: ignore[GL401] atomics on cuda"}, []),
+        ({"on_line": "  # gradlint: ignore[GL401] GPUs round it"}, []),
+        ({"on_line": KNOWN, "on_forward": "\n        x = x + 0 if x.is_cuda else x"}, []),
+        ({"on_line": KNOWN, "after": "import math as triton"}, []),
+        ({"on_line": KNOWN, "after": "miraculous = escargpu = 1"}, ["GL010"]),
+        ({"on_line": "  # gradlint: ignore[GL401] exact on the CPU"}, ["GL010"]),
+    ],
+)
+def test_what_another_device_may_need_is_not_unused(
+    tmp_path: Path, slots: dict[str, str], codes: list[str]
+) -> None:
+    report = run(tmp_path, **slots)
+    assert [finding.code for finding in about(report)] == codes
+
+
 def test_a_comment_on_a_line_that_never_ran_is_not_unused(tmp_path: Path) -> None:
     assert about(run(tmp_path, on_dead_line=KNOWN)) == []
 

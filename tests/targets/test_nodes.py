@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from gradlint.targets import example_calls, nodes, source_file
-from gradlint.targets.calls import called_as, calls_to
+from gradlint.targets import calls, example_calls, nodes, source_file
+from gradlint.targets.calls import aliases_of, called_as, calls_to
 
 TEXT = '''
 import functools
@@ -50,6 +50,43 @@ text at the margin
 if True:
     class Conditional(Outer):
         pass
+
+# of nobody
+
+
+class Short: pass  # on its line
+# behind it
+
+
+def short(x): return x
+    # indented, and of nobody
+
+
+def commented(
+    x,  # an argument
+):
+    """Says so."""
+    return x
+    # at its end
+
+  # out of place
+# at the margin
+@functools.wraps(short)
+def wrapped(x):
+    return short(x)
+
+
+short_lambda = lambda x: (
+    x
+)
+
+
+class Last:
+    def method(self):
+        return """
+# text
+"""
+    # the end
 '''
 
 
@@ -70,6 +107,8 @@ def test_the_text_is_that_of_inspect(module: ModuleType) -> None:
     things = [
         *(module.Decorated, module.Decorated.first, module.Outer, module.Outer.Inner),
         *(module.Outer.method, module.Outer().method(), module.Outer.cached, module.Conditional),
+        *(module.Short, module.short, module.commented, module.wrapped, module.short_lambda),
+        *(module.Last, module.Last.method, module.Last().method),
     ]
     for thing in things:
         assert nodes.source_text(thing) == inspect.getsource(thing), thing
@@ -87,12 +126,17 @@ def test_what_was_read_ahead_is_not_parsed_again(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(module.__file__)
-    for part in (nodes, example_calls):
+    for part in (nodes, calls, example_calls):
         part.read_ahead(path)
 
     def parse(*_: object) -> None:
         raise AssertionError("parsed again")
 
+    monkeypatch.setattr(source_file, "_parse", parse)
+    monkeypatch.setattr(calls, "bindings", parse)
+    monkeypatch.setattr(calls.ast, "iter_child_nodes", parse)
+    assert calls.call_hints(module.Outer) == []
+    monkeypatch.undo()
     monkeypatch.setattr(source_file, "_parse", parse)
     assert nodes.class_node(module.Outer) is not None
     assert nodes.function_node(module.Decorated.first) is not None
@@ -123,5 +167,15 @@ def test_calls_by_name() -> None:
     ]
     assert found("apply") == ["apply(4) in C"]
     assert found("Op") == found("absent") == []
+    assert aliases_of(tree, "Op.apply") == set()
     assert called_as("Op", ["op"], True) == ["Op.apply", "op"]
     assert called_as("f", [], False) == ["f"]
+
+
+def test_other_names_of_an_operator() -> None:
+    tree = ast.parse(
+        "one = two = Op.apply\nif one:\n    three = m.Op.apply\nfour = Op\nfive: int = Op.apply\n"
+        "six, seven = Op.apply, 7\nm.eight = Op.apply\ndef f():\n    nine = Op.apply\n"
+    )
+    assert aliases_of(tree, "Op.apply") == {"one", "two", "three"}
+    assert aliases_of(tree, "Op") == {"four"}

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradlint.inputs.documentation import prose
+from gradlint.targets.nodes import source_text
 from gradlint.targets.source_file import bindings, dotted, read_source
 
 #: Names that say little beside others, in front of the name of the input that a gradient is for.
@@ -89,7 +90,7 @@ def why_meant(function: type, names: Sequence[str], position: int, returned: Seq
 def method_of(function: type, name: str) -> ast.FunctionDef | None:
     """The definition of a method of ``function``; None where its source can't be read."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse(textwrap.dedent(source_text(function)))
     except Exception:  # without source, or with one that does not parse: nothing is known
         return None
     found = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))

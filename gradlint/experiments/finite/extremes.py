@@ -227,13 +227,15 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
     text = prose(subject.op.defining) if subject.op.defining is not None else ""
 
     said = said_of_arguments(subject.op)
+    names = [item.name for item in subject.problem.inputs]
 
     def words(item: Input) -> str:
         known = subject.sample.domains.get(item.name, "")
         if known not in FREE:
             return known
         told = said[item.name].words if item.name in said else ""
-        return documented_sign(text, item.name) or _told_domain(told, item.value) or known
+        sign = documented_sign(text, item.name, names)
+        return sign or _told_domain(told, item.value) or known
 
     return [
         replace(

@@ -22,6 +22,10 @@ from gradlint.experiments.finite.special_values import is_log_of_scale
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedDerivatives
+from gradlint.experiments.singular_inputs import (
+    gradients_under_autograd,
+    replaces_what_is_not_finite,
+)
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity, Where
 from gradlint.model.rule import Rule
@@ -69,6 +73,7 @@ def at_extremes(
             more = _away_from_poles(subject, rule, reported, extreme, more)
             more = _inside_of_ranges(subject, rule, reported, extreme, more)
             more = _with_own_parameters(subject, rule, reported, extreme, more)
+            more = _as_autograd_has_it(subject, extreme, more)
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
@@ -192,6 +197,31 @@ def _with_own_parameters(
     stands = {item.input for item in _still_there(subject, rule, reported, instead)}
     kept = [item for item in findings if item.input in stands]
     return kept + _explained_by_parameters(findings, stands, "extreme")
+
+
+def _as_autograd_has_it(
+    subject: Subject, extreme: ExtremePoint, findings: list[Finding]
+) -> list[Finding]:
+    """``findings`` at an extreme; those elements for which autograd through forward's own
+    operations is not finite either are explained by that: the formula of forward has no finite
+    derivative there, and an op that PyTorch differentiates would be no better. Not where forward
+    itself puts other numbers in the place of those that are not finite: there, these are meant."""
+    if all(item.grounds.explained for item in findings):
+        return findings
+    if replaces_what_is_not_finite(subject, extreme.problem, extreme.make()):
+        return findings
+    plain = gradients_under_autograd(subject, extreme.problem, extreme.make())
+
+    def explained(item: Finding) -> bool:
+        value = plain.get(item.input or "")
+        return value is not None and not bool(value[tuple(item.index or ())].isfinite())
+
+    return [
+        replace(item, grounds=replace(item.grounds, explained="singular"))
+        if not item.grounds.explained and explained(item)
+        else item
+        for item in findings
+    ]
 
 
 def _still_there(

@@ -33,10 +33,20 @@ _ATTRIBUTION = re.compile(
     r"|\bguided[- ]back-?prop|\bdeconvnet\b|\bdeeplift\b)"
 )
 
+#: How documentation says that another gradient stands in for one that is of no use.
+_SUBSTITUTE = re.compile(
+    r"(?i)(?<!not )(?<!not an )(?<!not a )(?<!no )\b"
+    r"(?:(?:pseudo|proxy|fake|substitut\w+|approximat\w+)[- ]"
+    r"(?:(?:the|its|a) )?(?:gradients?|derivatives?)\b"
+    r"|(?:sign|gradient|derivative)[- ]estimator\b"
+    r"|gradient (?:of|by|as if) .{0,20}\bin (?:its|the) place\b)"
+)
+
 #: Kind of quantity that is no derivative → how documentation speaks of it.
 _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
     ("geometry", _OTHER_GEOMETRY),
     ("attribution", _ATTRIBUTION),
+    ("substitute", _SUBSTITUTE),
 )
 
 
@@ -48,8 +58,8 @@ def says_surrogate(thing: Any) -> bool:
 
 def said_instead(thing: Any) -> Explanation | None:
     """What backward returns in place of a derivative, by documentation: a natural or Riemannian
-    gradient, or relevance that explains an output. It is that of ``thing``, of a class that it
-    derives from, or of a Function that its backward names."""
+    gradient, relevance that explains an output, or another gradient on purpose. It is that of
+    ``thing``, of a class that it derives from, or of a Function that its backward names."""
     texts = [prose(item) for item in (thing, *_relatives(thing))]
     found = (kind for kind, words in _OTHERWISE if any(map(words.search, texts)))
     return next(found, None)

@@ -75,6 +75,11 @@ _HELP_INSTEAD: Mapping[Explanation, str] = {
         " forward and can't be compared with it: declare it (`surrogate` on the class or in a"
         " spec); otherwise "
     ),
+    "substitute": (
+        "the documentation says that another gradient is put in place of the derivative of forward:"
+        " declare it (`surrogate` on the class or in a spec), and backward is compared with it;"
+        " otherwise "
+    ),
 }
 
 

@@ -15,7 +15,8 @@ finite are left out, and so is, in 16 bits, what is finite in float32 at the sam
 because that keeps more digits of them. What is seen only where forward divides by an input that is
 zero is information, and so is what needs a zero in a parameter of a module that starts with values
 of one sign: data are zero now and then, a trained parameter is not. Likewise what needs large
-values in the parameters of a module, and not in its data. Cost: up to 7 forward and 7 backward
+values in the parameters of a module, and not in its data, and what autograd through forward's own
+operations does not get finite at the same element either. Cost: up to 7 forward and 7 backward
 calls; more where something is found.
 
 Why it matters

@@ -55,11 +55,13 @@ How it looks
 ```text
 mylib/ops.py:3:1  GL002  no usable inputs found: 14 attempts, none ran
   tried      randn(3, 4), None: AttributeError: 'NoneType' object has no attribute 'weights'
-  help       add a static method `sample_inputs` to the class, or pass --inputs
+  help       let gradlint learn them from a program that calls it (gradlint record -- python
+             train.py), or give inputs: @staticmethod …
 ```
 
 References
 ----------
+- `gradlint record -- COMMAND` learns inputs from a program that calls the operator.
 - `gradlint init TARGET` writes a specification to fill in.
 """
 
@@ -75,6 +77,9 @@ from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
+
+#: How inputs are learned.
+RECORD = "gradlint record -- python your_program.py"
 
 #: Attempts shown in the evidence.
 SHOWN = 8
@@ -104,7 +109,8 @@ def make_finding(
     shown = {f"tried {n}": f"{a}: {e}" for n, (a, e) in enumerate(attempts[:SHOWN], 1)}
     if len(attempts) > SHOWN:
         shown["left out"] = f"{len(attempts) - SHOWN} more errors"
-    help = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
+    give = f"give inputs: {line_to_add}" if line_to_add else "give inputs with --inputs"
+    help = f"let gradlint learn them from a program that calls it ({RECORD}), or {give}"
     explanations = [explain_text(error) for _, error in attempts]
     first = explanations[0] if explanations else None
     # An error that every attempt raised is not about the inputs, nor is a file that is missing.

@@ -695,6 +695,75 @@ def test_a_zero_that_forward_looks_for_is_meant(probed: Callable[..., Outcome]) 
     assert loudness(probed(GL302, Guarded, X))["x"][1] is None
 
 
+class ClippedRatio(Function):
+    """min(exp(x), 1), whose exp overflows at 10000: autograd has 0 · inf there too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ratio = x.exp()
+        ctx.save_for_backward(ratio)
+        return ratio.clamp(max=1.0)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (ratio,) = ctx.saved_tensors
+        return g * (ratio <= 1.0) * ratio
+
+
+class StableSigmoid(Function):
+    """Forward is a sigmoid that never overflows, and backward one that does."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.sigmoid()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * x.exp() / (1 + x.exp()) ** 2
+
+
+class RootOfSquares(Function):
+    """The length of a vector, by a root that has no derivative at zero; so has the formula."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.square().sum(-1).sqrt()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g.unsqueeze(-1) * x / x.square().sum(-1, keepdim=True).sqrt()
+
+
+class Length(RootOfSquares):
+    """The same by ``norm``, of which autograd gives zero at zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.norm(dim=-1)
+
+
+@pytest.mark.parametrize(
+    ("op", "explained"),
+    [
+        (ClippedRatio, "singular"),
+        (StableSigmoid, None),
+        (RootOfSquares, "singular"),
+        (Length, None),
+    ],
+)
+def test_what_autograd_has_not_finite_either_is_information(
+    probed: Callable[..., Outcome], op: type, explained: str | None
+) -> None:
+    found = loudness(probed(GL302, op, X))["x"]
+    assert found[1] == explained
+    assert (found[0] == "info") == (explained is not None)
+
+
 class DividesByTheRest(torch.autograd.Function):
     """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
 

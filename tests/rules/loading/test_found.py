@@ -52,7 +52,10 @@ def test_no_usable_inputs() -> None:
     assert finding.message == "no usable inputs found: 10 attempts, none ran"
     assert finding.evidence["tried 1"] == "randn(0): ValueError: no"
     assert finding.evidence["left out"] == "2 more errors"
-    assert finding.help == "give inputs: --inputs 'randn(3)'"
+    assert finding.help == (
+        "let gradlint learn them from a program that calls it (gradlint record -- python "
+        "your_program.py), or give inputs: --inputs 'randn(3)'"
+    )
     assert finding.cause_text == ""
     context = "TypeError: unsupported operand type(s) for *: 'OpBackward' and 'int'"
     alike = no_usable_inputs.make_finding(TARGET, [("x=2", context)], "--inputs '2'", SETTINGS)
@@ -66,7 +69,7 @@ def test_no_usable_inputs() -> None:
     surroundings = no_usable_inputs.make_finding(TARGET, tried, "--inputs 'x'", SETTINGS)
     assert surroundings.cause_text == "it opens a file that is not there, or not for it"
     assert surroundings.help.startswith("run it in the folder that its paths start from")
-    assert surroundings.help.endswith("; give inputs: --inputs 'x'")
+    assert surroundings.help.endswith(", or give inputs: --inputs 'x'")
 
     nothing = no_usable_inputs.make_finding(TARGET, [], "", SETTINGS)
     assert nothing.message == "no usable inputs found: nothing to try"

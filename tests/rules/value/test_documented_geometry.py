@@ -1,5 +1,6 @@
-"""Natural gradients and relevance, which are no derivatives: warnings where documentation speaks of
-them. Near them: the same gradient of an op that says nothing, or that says what it is not."""
+"""Natural gradients, relevance and substitutes, which are no derivatives: warnings where
+documentation speaks of them. Near them: the same gradient of an op that says nothing, or that says
+what it is not."""
 
 from __future__ import annotations
 
@@ -71,6 +72,20 @@ class Natural(Silent):
     """Gradients by the natural logarithm of the probabilities."""
 
 
+class Substitute(Silent):
+    """The derivative is zero almost everywhere."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        scale = 1.0
+        """The step is of no use: apply a sign estimator by substituting the gradient."""
+        return scale * Silent.backward(ctx, grad_output)
+
+
+class NoSubstitute(Silent):
+    """This is not an approximate gradient; the approximation is that of the sum."""
+
+
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
@@ -83,11 +98,14 @@ class Natural(Silent):
         (Relevance, "warning"),
         (RelevanceOfWords, "error"),
         (Natural, "error"),
+        (Substitute, "warning"),
+        (NoSubstitute, "error"),
     ],
 )
 def test_severity(probed: Callable[..., Outcome], op: type[Function], expected: str) -> None:
     x: Tensor = torch.tensor([[0.3, -0.7, 1.1], [0.2, 0.9, -0.4]], dtype=torch.float64)
     (finding,) = as_loud_as_evidence(probed(by_code("GL401"), op, x.requires_grad_())).findings
     assert finding.severity == expected
-    said = "natural or Riemannian" in finding.help or "hands back relevance" in finding.help
+    words = ("natural or Riemannian", "hands back relevance", "another gradient is put")
+    said = any(text in finding.help for text in words)
     assert said == (expected == "warning")

@@ -1,0 +1,224 @@
+"""Operators checked on a Dask cluster: the report is the local one, and nothing is lost or done
+twice where workers and the scheduler are."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradlint.base.errors import GradlintError
+from gradlint.model.op import OpRef
+from gradlint.model.report import Report, TargetReport, jsonable
+from gradlint.model.settings import Settings
+from gradlint.running import cluster as _cluster
+from gradlint.running.items import Item, Result, decoded, encoded, predicted_cost
+from gradlint.running.run import execute
+from gradlint.running.shipping import bundle, unpacked
+from tests.running.dask_cluster import Cluster
+
+pytest.importorskip("distributed")
+
+SETTINGS = Settings(select=("GL1", "GL401"), seed=4, jobs=2)
+
+#: Each takes a moment, so that a worker has one in hand whenever it is killed.
+OPERATORS = """
+import time
+import torch
+from factor import FACTOR
+
+class Op0(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        time.sleep(0.01)
+        return x * FACTOR
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * FACTOR
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 6, dtype=torch.float64, requires_grad=True),)
+"""
+
+ANOTHER = """
+class Op{number}(Op0):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * {factor}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "project"
+    place.mkdir()
+    others = [ANOTHER.format(number=n, factor=2.0 if n % 3 else 3.0) for n in range(1, 6)]
+    (place / "ops.py").write_text(OPERATORS + "".join(others))
+    (place / "factor.py").write_text("FACTOR = 2.0\n")
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def cluster(folder: Path, tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(folder, tmp_path / "logs")
+    yield made
+    made.end()
+
+
+def without_times(report: Report) -> Any:
+    """What must be the same wherever it was found out. A pass is confirmed with directions from a
+    secret seed, so the power of that differs from run to run."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items() if key != "duration_s"}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+
+    targets = plain(jsonable(report.targets))
+    for target in targets:
+        if target["confirmation"]:
+            del target["confirmation"]["resolution"]
+    return targets
+
+
+def test_worker_and_scheduler_are_lost(folder: Path, cluster: Cluster) -> None:
+    """A worker is killed while it works, then the scheduler; a new worker comes with it."""
+    cluster.start_worker()
+    cluster.start_worker()
+    done: list[str] = []
+
+    def progress(count: int, total: int, report: TargetReport) -> None:
+        done.append(report.target)
+        if len(done) == 1:
+            cluster.kill_worker(0)
+        if len(done) == 2:
+            cluster.kill_scheduler()
+            cluster.start_scheduler()
+            cluster.start_worker()
+
+    settings = dataclasses.replace(SETTINGS, cluster=cluster.address)
+    run = execute(["ops.py"], settings, on_progress=progress)
+    assert (run.usage, run.internal) == ([], [])
+    assert sorted(done) == [f"ops.py:Op{number}" for number in range(6)]  # none twice
+    local = execute(["ops.py"], SETTINGS)
+    assert [target.verdict for target in run.report.targets] == [
+        *("pass", "pass", "pass", "fail", "pass", "pass")
+    ]
+    assert without_times(run.report) == without_times(local.report)
+    assert run.exit_code == local.exit_code == 1
+
+
+def test_sources_are_sent_to_workers_that_do_not_see_them(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    # As on another machine: what the worker finds under the path is not the same.
+    monkeypatch.setattr(_cluster, "digests", lambda paths: dict.fromkeys(paths, "another"))
+    cluster = Cluster(elsewhere, tmp_path / "logs")
+    try:
+        cluster.start_worker()
+        settings = dataclasses.replace(SETTINGS, cluster=cluster.address)
+        run = execute(["ops.py:Op0", "ops.py:Op3"], settings)
+        assert (run.usage, run.internal) == ([], [])
+        assert [target.verdict for target in run.report.targets] == ["pass", "fail"]
+        local = execute(["ops.py:Op0", "ops.py:Op3"], SETTINGS)
+        assert without_times(run.report) == without_times(local.report)
+    finally:
+        cluster.end()
+
+
+def test_a_scheduler_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_cluster, "CONNECT_S", 1.0)
+    run = execute(["ops.py"], dataclasses.replace(SETTINGS, cluster="tcp://127.0.0.1:9"))
+    assert run.exit_code == 2
+    assert "tcp://127.0.0.1:9 can't be reached" in str(run.usage[0])
+    assert [target.verdict for target in run.report.targets] == ["skipped"] * 6
+
+
+def test_a_cluster_without_workers(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_cluster, "WORKERS_S", 1.0)
+    run = execute(["ops.py"], dataclasses.replace(SETTINGS, cluster=cluster.address))
+    assert run.exit_code == 2
+    assert "has no worker" in str(run.usage[0])
+
+
+def test_versions_that_differ_are_named(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.start_worker()
+    ours = {**_cluster.description(), "torch": "9.9.9"}
+    monkeypatch.setattr(_cluster, "description", lambda: ours)
+    settings = dataclasses.replace(SETTINGS, cluster=cluster.address)
+    run = execute(["ops.py"], settings)
+    assert run.exit_code == 2
+    assert "instead of 9.9.9" in str(run.usage[0])
+    monkeypatch.undo()
+    with pytest.raises(GradlintError, match="no worker offers a GPU"):
+        _cluster.opened(cluster.address, str(folder), gpu=True)
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(GradlintError) as caught:
+        _cluster.opened("tcp://127.0.0.1:1", ".")
+    assert 'pip install "gradlint[dask]"' in caught.value.hint
+
+
+# -- items and bundles -----------------------------------------------------------------------------
+
+
+def test_items_and_results_are_data() -> None:
+    ref = OpRef("ops.py:Op", "file", "ops.py", "Op", "function")
+    item = Item(ref, Settings(dtypes=("float32",), timeout=3.5), 2.5, 9.0, {"a.py": "x"})
+    assert decoded(encoded(item), Item) == item
+    result = Result("host", TargetReport("ops.py:Op", verdict="pass"), files=["a"], why="b")
+    assert decoded(encoded(result), Result) == result
+    for data in (b"", b"\xff", encoded(item)[:-1], encoded(item)):
+        with pytest.raises(ValueError, match="no Result"):
+            decoded(data, Result)
+
+
+def test_long_items_cost_more() -> None:
+    ref = OpRef("ops.py:Op", "file", "ops.py", "Op", "function")
+    one = predicted_cost(ref, Settings())
+    assert predicted_cost(dataclasses.replace(ref, kind="module"), Settings()) > one
+    assert predicted_cost(ref, Settings(dtypes=("float64", "float32"))) == 2 * one
+    assert predicted_cost(ref, Settings(devices=("cpu", "cuda"))) == 2 * one
+    assert Item(ref, Settings(devices=("cuda",))).needs_gpu
+    assert not Item(ref, Settings()).needs_gpu
+
+
+def test_a_bundle_is_the_checkout(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src" / "data").mkdir(parents=True)
+    (tmp_path / "src" / "ops.py").write_text("x = 1\n")
+    (tmp_path / "src" / "data" / "table.json").write_text("{}")
+    (tmp_path / "other.py").write_text("y = 1\n")
+    made = bundle(str(tmp_path / "src"), [str(tmp_path / "src" / "ops.py")])
+    assert made == bundle(str(tmp_path / "src"), [])
+    folder = Path(unpacked(made.data, made.name, made.inside))
+    assert folder.name == "src"
+    assert (folder / "ops.py").read_text() == "x = 1\n"
+    assert (folder / "data" / "table.json").read_text() == "{}"
+    assert (folder.parent / "other.py").read_text() == "y = 1\n"
+    shutil.rmtree(folder.parent)
+
+
+def test_what_can_not_be_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside.py").write_text("")
+    with pytest.raises(GradlintError, match="lies outside"):
+        bundle(str(tmp_path / "inside"), [str(tmp_path / "outside.py")])
+    (tmp_path / "inside" / "large.bin").write_bytes(bytes(2000))
+    monkeypatch.setattr("gradlint.running.shipping.MOST_BYTES", 1000)
+    with pytest.raises(GradlintError, match="holds more than"):
+        bundle(str(tmp_path / "inside"), [])
