@@ -17,8 +17,11 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+constexpr int64_t softmax_threads = 1024;  // most of a block
+
 template <class W>
 struct MaskedSoftmax {
+  static constexpr int most_threads = softmax_threads;
   Scores scores;
   const W* x;
   W* p;
@@ -57,6 +60,7 @@ GRADLINT_BOTH W row_dot(const Block& block, const W* a, const W* b, int64_t colu
 
 template <class W>
 struct MaskedSoftmaxBackward {
+  static constexpr int most_threads = softmax_threads;
   Scores scores;
   const W* g;
   const W* p;
@@ -74,6 +78,7 @@ struct MaskedSoftmaxBackward {
 
 template <class W>
 struct MaskedSoftmaxBackwardBackward {
+  static constexpr int most_threads = softmax_threads;
   Scores scores;
   const W* c;
   const W* g;
@@ -96,10 +101,10 @@ struct MaskedSoftmaxBackwardBackward {
 // Runs a body that make(W{}) gives, a block for each row.
 template <class Make>
 void over_rows(const Context& context, const Scores& scores, const Make& make) {
-  constexpr int64_t own = 4, most = 1024;  // elements of a thread (heuristic), threads of a block
+  constexpr int64_t own = 4;  // elements of a thread (heuristic)
   const int64_t warps = (scores.columns + own * warp_size - 1) / (own * warp_size);
   const int64_t threads = warps < 1 ? warp_size : warps * warp_size;
-  const int block = static_cast<int>(threads < most ? threads : most);
+  const int block = static_cast<int>(threads < softmax_threads ? threads : softmax_threads);
   const int64_t blocks = scores.batch * scores.rows;
   if (scores.dtype == Dtype::float64) {
     launch(context, blocks, block, 0, make(double{}));

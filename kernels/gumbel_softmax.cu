@@ -20,6 +20,7 @@ namespace gradlint::GRADLINT_SPACE {
 template <class T, bool Held>
 struct GumbelSoftmax {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, Held>;
   RowPlan plan;
   const T* logits;
   const T* noise;
@@ -66,6 +67,7 @@ struct GumbelSoftmax {
 template <class T, bool Held>
 struct GumbelSoftmaxBackward {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, Held>;
   RowPlan plan;
   const T* grad_output;
   const T* y;
@@ -73,12 +75,13 @@ struct GumbelSoftmaxBackward {
   W temperature;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    const W rate = 1 / temperature;
     const auto body = [&](const Team&, int64_t row, const auto& walk) {
       W inner[1];
       walk.sums(inner, [](int64_t, const W(&in)[2], W(&out)[1]) { out[0] = in[0] * in[1]; });
-      const W t = temperature;
+      const W mean = inner[0];
       walk.template map<1>({grad}, row * plan.length, [=](int64_t, const W(&in)[2], W(&out)[1]) {
-        out[0] = in[1] * (in[0] - inner[0]) / t;
+        out[0] = in[1] * (in[0] - mean) * rate;
       });
     };
     walk_rows<T, Held, 2>(plan, block, {grad_output, y}, {0, 0}, body);
@@ -89,6 +92,7 @@ struct GumbelSoftmaxBackward {
 template <class T>
 struct GumbelSoftmaxBackwardBackward {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, false>;
   RowPlan plan;
   const T* c;
   const T* grad_output;
@@ -98,17 +102,18 @@ struct GumbelSoftmaxBackwardBackward {
   W temperature;
 
   GRADLINT_BOTH void operator()(const Block& block) const {
+    const W rate = 1 / temperature;
     const auto body = [&](const Team&, int64_t row, const auto& walk) {
       W inner[2];
       walk.sums(inner, [](int64_t, const W(&in)[3], W(&out)[2]) {
         out[0] = in[1] * in[2];
         out[1] = in[0] * in[2];
       });
-      const W gy = inner[0], cy = inner[1], t = temperature;
+      const W gy = inner[0], cy = inner[1];
       walk.template map<2>({grad_grad_output, grad_y}, row * plan.length,
                            [=](int64_t, const W(&in)[3], W(&out)[2]) {
-                             out[0] = in[2] * (in[0] - cy) / t;
-                             out[1] = (in[0] * (in[1] - gy) - in[1] * cy) / t;
+                             out[0] = in[2] * (in[0] - cy) * rate;
+                             out[1] = (in[0] * (in[1] - gy) - in[1] * cy) * rate;
                            });
     };
     walk_rows<T, false, 3>(plan, block, {c, grad_output, y}, {0, 0, 0}, body);
@@ -118,7 +123,7 @@ struct GumbelSoftmaxBackwardBackward {
 void gumbel_softmax(const Context& context, const TemperatureArguments& a) {
   with_dtype(a.dtype, [&](auto type) {
     using T = decltype(type);
-    launch_rows<GumbelSoftmax, T>(
+    launch_rows<GumbelSoftmax, T, 2>(
         context, plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.out[0]}),
         static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]), static_cast<T*>(a.out[0]),
         usable_temperature<Wide<T>>(a), a.hard);
@@ -128,7 +133,7 @@ void gumbel_softmax(const Context& context, const TemperatureArguments& a) {
 void gumbel_softmax_backward(const Context& context, const TemperatureArguments& a) {
   with_dtype(a.dtype, [&](auto type) {
     using T = decltype(type);
-    launch_rows<GumbelSoftmaxBackward, T>(
+    launch_rows<GumbelSoftmaxBackward, T, 2>(
         context, plan_rows<T>(a.rows, a.length, {a.in[0], a.in[1], a.out[0]}),
         static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]), static_cast<T*>(a.out[0]),
         usable_temperature<Wide<T>>(a));
@@ -140,11 +145,10 @@ void gumbel_softmax_backward_backward(const Context& context, const TemperatureA
     using T = decltype(type);
     const RowPlan plan = plan_rows<T>(
         a.rows, a.length, {a.in[0], a.in[1], a.in[2], a.out[0], a.out[1]}, long_lanes);
-    launch(context, plan.blocks(), plan.threads, 0,
-           GumbelSoftmaxBackwardBackward<T>{
-               plan, static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]),
-               static_cast<const T*>(a.in[2]), static_cast<T*>(a.out[0]),
-               static_cast<T*>(a.out[1]), usable_temperature<Wide<T>>(a)});
+    launch_walk<T, 3, GumbelSoftmaxBackwardBackward<T>>(
+        context, plan, static_cast<const T*>(a.in[0]), static_cast<const T*>(a.in[1]),
+        static_cast<const T*>(a.in[2]), static_cast<T*>(a.out[0]), static_cast<T*>(a.out[1]),
+        usable_temperature<Wide<T>>(a));
   });
 }
 

@@ -52,6 +52,7 @@ struct LayerNorm {
 template <class T, bool Held>
 struct LayerNormForward {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, Held>;
   RowPlan plan;
   LayerNorm<T> op;
 
@@ -84,6 +85,7 @@ struct LayerNormForward {
 template <class T, bool Held, bool Columns>
 struct LayerNormBackward {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, Held>;
   RowPlan plan;
   LayerNorm<T> op;
   W* partials;
@@ -124,6 +126,7 @@ using LayerNormBackwardOfRows = LayerNormBackward<T, Held, false>;
 template <class T>
 struct LayerNormBackwardBackward {
   using W = Wide<T>;
+  static constexpr int most_threads = row_block<T, false>;
   RowPlan plan;
   LayerNorm<T> op;
   W* projected;
@@ -198,7 +201,7 @@ void sum_affine(const Context& context, const LayerNormArguments& a, Wide<T>* wo
 void layer_norm_forward(const Context& context, const LayerNormArguments& a) {
   with_dtype(a.dtype, [&](auto type) {
     using T = decltype(type);
-    launch_rows<LayerNormForward, T>(
+    launch_rows<LayerNormForward, T, 1>(
         context, plan_rows<T>(a.rows, a.length, {a.x, a.weight, a.bias, a.y}), LayerNorm<T>(a));
   });
 }
@@ -243,7 +246,7 @@ void layer_norm_backward(const Context& context, const LayerNormArguments& a) {
       return;
     }
     if (a.grad_x != nullptr) {
-      launch_rows<LayerNormBackwardOfRows, T>(context, plan_backward<T>(a), LayerNorm<T>(a),
+      launch_rows<LayerNormBackwardOfRows, T, 2>(context, plan_backward<T>(a), LayerNorm<T>(a),
                                               workspace);
     }
     if (affine) sum_affine<T>(context, a, workspace);
@@ -260,8 +263,7 @@ void layer_norm_backward_backward(const Context& context, const LayerNormArgumen
                      {a.x, a.grad_output, a.weight, a.grad_grad_x, a.grad_grad_weight,
                       a.grad_grad_bias, a.grad_grad_output, a.grad_x},
                      long_lanes);
-    launch(context, plan.blocks(), plan.threads, 0,
-           LayerNormBackwardBackward<T>{plan, LayerNorm<T>(a), workspace});
+    launch_walk<T, 3, LayerNormBackwardBackward<T>>(context, plan, LayerNorm<T>(a), workspace);
     if (a.grad_weight != nullptr) sum_affine<T>(context, a, workspace);
   });
 }

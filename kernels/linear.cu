@@ -22,7 +22,7 @@ namespace gradlint::GRADLINT_SPACE {
 template <class T>
 struct PartialColumnSum {
   using W = Wide<T>;
-  static constexpr int threads = 256;
+  static constexpr int threads = 256, most_threads = threads;
   static constexpr size_t memory = threads * sizeof(W);
 
   ColumnSum sum;

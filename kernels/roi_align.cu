@@ -23,7 +23,7 @@ namespace gradlint::GRADLINT_SPACE {
 template <class T>
 struct RoiForward {
   using W = Wide<T>;
-  static constexpr int threads = 256;
+  static constexpr int threads = 256, most_threads = threads;
 
   RoiAlign roi;
   const T* input;
@@ -91,7 +91,7 @@ struct RoiTile {
 // Which boxes may touch which tile: a bit each, so that the gradient looks at few of them.
 template <class T>
 struct RoiTouching {
-  static constexpr int threads = 128;
+  static constexpr int threads = 128, most_threads = threads;
 
   RoiAlign roi;
   const T* boxes;
@@ -122,7 +122,7 @@ struct RoiTouching {
 template <class T>
 struct RoiBackward {
   using W = Wide<T>;
-  static constexpr int threads = roi_tile_rows * roi_tile_columns;
+  static constexpr int threads = roi_tile_rows * roi_tile_columns, most_threads = threads;
   static constexpr int together = 8;  // channels, for which the weights are computed once
 
   RoiAlign roi;

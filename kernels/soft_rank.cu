@@ -31,6 +31,7 @@ GRADLINT_BOTH W distance(W a, W b, W temperature) {
 
 template <class T>
 struct SoftRank {
+  static constexpr int most_threads = rank_threads;
   using W = Wide<T>;
   int64_t count;
   int64_t length;
@@ -59,6 +60,7 @@ struct SoftRank {
 
 template <class T>
 struct SoftRankBackward {
+  static constexpr int most_threads = rank_threads;
   using W = Wide<T>;
   int64_t count;
   int64_t length;

@@ -15,6 +15,7 @@ from gradlint.base.errors import GradlintError
 from gradlint.cli import console as _console
 from gradlint.cli.options import Debug, Output, Seed, TextOrJson, Texts, option
 from gradlint.native.compile import Compiled
+from gradlint.native.kernel_report import Report
 from gradlint.report.text import Page
 
 #: More elements than any machine has memory for: a typing mistake.
@@ -122,16 +123,26 @@ def build(
 @kernels.command("compile")
 def compile_(
     arch: Annotated[Texts, option("--arch", metavar="LIST", help="Default: sm_80,sm_90.")] = None,
+    report: Annotated[
+        bool,
+        option(
+            "--report",
+            help="Optimise, and show what the machine code lets expect: accesses, registers, "
+            "instructions, bandwidth.",
+        ),
+    ] = False,
     output_format: TextOrJson = "text",
     debug: Debug = False,
 ) -> int:
     """Compile every kernel with nvcc, without torch and without a GPU.
 
-    Exits with 0 if all compile, 1 if one does not, 2 without nvcc.
+    Exits with 0 if all compile, 1 if one does not or, with --report, has a fault, 2 without nvcc.
     """
     from gradlint.native.compile import compile_kernels, parse_architectures
 
     architectures = parse_architectures(arch or [])
+    if report:
+        return _report(architectures, output_format)
     with _line() as show:
         results = compile_kernels(architectures, on_result=show)
     bad = [item for item in results if not item.ok]
@@ -149,6 +160,75 @@ def compile_(
     counted = f"{len(results) - len(bad)} of {len(results)} compile"
     sys.stdout.write(f"\n{counted} ({', '.join(architectures)}).\n")
     return 1 if bad else 0
+
+
+def _report(architectures: Sequence[str], output_format: str) -> int:
+    """Compile with all optimisations, and print what is to be said of each kernel."""
+    from gradlint.native.kernel_report import report_kernels
+
+    with _line() as show:
+        found = report_kernels(architectures, on_result=show)
+    bad = [item for item in found.compiled if not item.ok]
+    faulty = [item for item in found.kernels if item.faults]
+    if output_format == "json":
+        _console.write_json(dataclasses.asdict(found))
+        return 1 if bad or faulty else 0
+    _console.write_page(lambda page, _: add_report(page, found))
+    for item in bad:
+        sys.stdout.write(f"\n{item.file} {item.architecture}\n{item.output}\n")
+    return 1 if bad or faulty else 0
+
+
+def add_report(page: Page, found: Report) -> None:
+    """Add what :func:`gradlint.native.kernel_report.report_kernels` returned to ``page``."""
+    from gradlint.native.gpus import GPUS
+    from gradlint.native.kernel_report import worst
+    from gradlint.report.table import table
+
+    names = [gpu.name for gpu in GPUS if any(gpu.name in item.share for item in found.kernels)]
+    rows = [
+        [
+            f"{item.file}: {item.kernel}",
+            item.architecture,
+            str(item.registers),
+            str(item.threads),
+            str(item.spilled or ""),
+            _widths(item.loads),
+            _widths(item.stores),
+            "" if item.instructions is None else f"{item.instructions:.1f}",
+            "" if item.allowed is None else f"{item.allowed:.0f}",
+            *(f"{item.share[name]:.0%}" if name in item.share else "" for name in names),
+        ]
+        for item in found.kernels
+    ]
+    headers = ["kernel", "arch", "registers", "threads", "spilled", "loads", "stores"]
+    headers += ["instructions", "time for", *names]
+    table(page, headers, rows, right=["registers", "threads", "spilled", *headers[7:]])
+    page.paragraph("")
+    page.paragraph(
+        "loads, stores: bytes of an access to global memory × how many there are in the code. "
+        "instructions: of a thread for each element, on the path that moves the most; time for: "
+        "how many there is time for while the memory moves the element, on the first GPU of the "
+        "architecture. Per cent: predicted share of a copy's bandwidth; nothing was run."
+    )
+    if not found.disassembled:
+        page.paragraph(
+            "Instructions were not counted and no bandwidth was predicted: nvdisasm is neither "
+            "beside nvcc nor on PATH. `pip install nvidia-cuda-nvdisasm` installs it."
+        )
+    shares = ", ".join(f"{value:.0%} on {name}" for name, value in worst(found.kernels).items())
+    if shares:
+        page.paragraph(f"Lowest predicted share of what is judged: {shares}.")
+    faulty = [item for item in found.kernels if item.faults]
+    for item in faulty:
+        page.paragraph(
+            f"FAULT {item.file} {item.architecture} {item.kernel}: {'; '.join(item.faults)}"
+        )
+    page.paragraph(f"{len(found.kernels)} kernels, {len(faulty)} with faults.")
+
+
+def _widths(accesses: dict[int, int]) -> str:
+    return " ".join(f"{width}×{count}" for width, count in accesses.items())
 
 
 @kernels.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,9 @@ from torch.nn import functional
 
 #: Columns of row-wise operators: a model's width.
 COLUMNS = 1024
+
+#: Columns of rows that are too long for the registers of a block.
+LONG = 8192
 
 #: Sequence length, heads times batch, and width of one head, of attention.
 SEQUENCE, HEADS, HEAD_WIDTH = 1024, 32, 64
@@ -99,20 +103,41 @@ def _elementwise(
     return make
 
 
-def _layer_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
-    rows = max(1, sizes.elements // COLUMNS)
-    x = torch.randn(rows, COLUMNS, **like)
-    weight, bias = torch.randn(COLUMNS, **like), torch.randn(COLUMNS, **like)
+def _view(operator: str, view: str) -> Maker:
+    """An elementwise operator on a tensor that is not dense and aligned."""
+
+    def make(sizes: Sizes, like: dict[str, Any]) -> Work:
+        op, eager = getattr(torch.ops.gradlint, operator), _eager()[operator]
+        rows = max(1, sizes.elements // COLUMNS)
+        read = 1
+        if view == "unaligned":
+            x = torch.randn(sizes.elements + 1, **like)[1:]
+        elif view == "every second":
+            x = torch.randn(2 * sizes.elements, **like)[::2]
+            read = 2  # memory comes in sectors of 32 bytes, half of each unused
+        else:
+            x = torch.randn(rows, COLUMNS + COLUMNS // 2, **like)[:, :COLUMNS]
+        moved = x.numel() * x.element_size()
+        shape = "x".join(map(str, x.shape))
+        return Work((x,), op, eager, 1, "memory", (read + 1) * moved, (read + 2) * moved, shape)
+
+    return make
+
+
+def _layer_norm(sizes: Sizes, like: dict[str, Any], columns: int = COLUMNS) -> Work:
+    rows = max(1, sizes.elements // columns)
+    x = torch.randn(rows, columns, **like)
+    weight, bias = torch.randn(columns, **like), torch.randn(columns, **like)
     moved = x.numel() * x.element_size()
     return Work(
         (x, weight, bias),
         lambda x, w, b: torch.ops.gradlint.layer_norm(x, w, b, 1e-5),
-        lambda x, w, b: torch.nn.functional.layer_norm(x, (COLUMNS,), w, b, 1e-5),
+        lambda x, w, b: torch.nn.functional.layer_norm(x, (columns,), w, b, 1e-5),
         3,
         "memory",
         2 * moved,
         3 * moved,
-        f"{rows}x{COLUMNS}",
+        f"{rows}x{columns}",
     )
 
 
@@ -134,9 +159,9 @@ def _batch_norm(sizes: Sizes, like: dict[str, Any]) -> Work:
     )
 
 
-def _gumbel_softmax(sizes: Sizes, like: dict[str, Any]) -> Work:
-    rows = max(1, sizes.elements // COLUMNS)
-    logits, noise = torch.randn(rows, COLUMNS, **like), torch.randn(rows, COLUMNS, **like)
+def _gumbel_softmax(sizes: Sizes, like: dict[str, Any], columns: int = COLUMNS) -> Work:
+    rows = max(1, sizes.elements // columns)
+    logits, noise = torch.randn(rows, columns, **like), torch.randn(rows, columns, **like)
     moved = logits.numel() * logits.element_size()
     return Work(
         (logits, noise),
@@ -146,7 +171,7 @@ def _gumbel_softmax(sizes: Sizes, like: dict[str, Any]) -> Work:
         "memory",
         3 * moved,
         3 * moved,
-        f"{rows}x{COLUMNS}",
+        f"{rows}x{columns}",
     )
 
 
@@ -278,4 +303,15 @@ def workloads() -> dict[str, Maker]:
         "linear": _linear,
         "attention": _attention,
         "roi_align": _roi_align,
+    }
+
+
+def unusual() -> dict[str, Maker]:
+    """The same for inputs that are not dense, not aligned, or of long rows: name → maker. What
+    stands before the comma is the operator."""
+    views = ("unaligned", "every second", "parts of rows")
+    return {
+        **{f"{op}, {view}": _view(op, view) for op in ("relu", "gelu") for view in views},
+        "gumbel_softmax, long rows": partial(_gumbel_softmax, columns=LONG),
+        "layer_norm, long rows": partial(_layer_norm, columns=LONG),
     }

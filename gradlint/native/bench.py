@@ -14,14 +14,16 @@ from gradlint.base.errors import GradlintError
 from gradlint.base.text import did_you_mean
 from gradlint.model.settings import DTYPES
 from gradlint.native import _tools
-from gradlint.native._workloads import Maker, Sizes, Work, workloads
+from gradlint.native._workloads import Maker, Sizes, Work, unusual, workloads
 from gradlint.native.progress import Progress, progress_sink
 from gradlint.native.reference import load_reference
 
 #: Sizes by device: large enough that no cache holds the inputs, small enough for seconds.
 DEFAULTS = {"cuda": Sizes(2**26, 4096), "cpu": Sizes(2**20, 512)}
 
-#: Calls that are not counted: allocator, caches and clock rates need some to settle.
+#: Seconds of calls that are not counted, and their least number: allocator and caches need some to
+#: settle, and a GPU that was idle takes tenths of a second to raise its clock rates (heuristic).
+_WARM_UP_S = {"cuda": 0.25, "cpu": 0.0}
 _WARM_UP = 3
 
 #: Seconds for the calls that are timed, and their least and greatest number.
@@ -45,10 +47,11 @@ def bench(
         names: operators; all where empty.
 
     Returns:
-        ``device``, ``dtype``, ``versions``, the measured ``copy_bytes_per_s`` and
-        ``matmul_flops_per_s``, and ``rows``: for each operator and pass its ``seconds``, those of
-        eager PyTorch (None where it has nothing like it), and ``of_floor``, the share of the time
-        that a copy of as many bytes, or a matrix product of as many operations, would have taken.
+        ``device``, ``dtype``, ``versions``, the measured ``copy_bytes_per_s`` (the better of
+        the two before and after) and ``matmul_flops_per_s``, and ``rows``: for each operator and
+        pass its ``seconds``, those of eager PyTorch (None where it has nothing like it), and
+        ``of_floor``, the share of the time that a copy of as many bytes, or a matrix product of as
+        many operations, would have taken.
 
     Raises:
         GradlintError: the device is absent, or an operator or dtype is unknown.
@@ -65,13 +68,18 @@ def bench(
     rows: list[dict[str, Any]] = []
     started = time.monotonic()
     with progress_sink(None) as sink:
-        copy, product = _copy_rate(sizes, like), _product_rate(sizes, like)
+        before, product = _copy_rate(sizes, like), _product_rate(sizes, like)
         for done, (name, make) in enumerate(chosen.items()):
             sink(Progress("timing", done, len(chosen), name, time.monotonic() - started))
             work = make(sizes, like)
-            rate = copy if work.floor == "memory" else product
-            rows += _rows(name, work, rate, kind)
+            rows += _rows(name, work, kind)
             del work
+        after = _copy_rate(sizes, like)
+    # Whatever slowed the machine during one of them made the floor too easy.
+    copy = max(before, after)
+    for row in rows:
+        rate = copy if row["floor"] == "memory" else product
+        row["of_floor"] = row["work"] / rate / row["seconds"]
     return {
         "device": torch.cuda.get_device_name() if kind == "cuda" else _processor(),
         "kind": kind,
@@ -84,12 +92,13 @@ def bench(
             "cuda": torch.version.cuda if kind == "cuda" else None,
         },
         "copy_bytes_per_s": copy,
+        "copies_bytes_per_s": [before, after],
         "matmul_flops_per_s": product,
         "rows": rows,
     }
 
 
-def _rows(name: str, work: Work, rate: float, kind: str) -> list[dict[str, Any]]:
+def _rows(name: str, work: Work, kind: str) -> list[dict[str, Any]]:
     in_place = name.endswith("_")
     native = _timed(work, work.native, kind, in_place)
     eager = _timed(work, work.eager, kind, in_place) if work.eager is not None else (None, None)
@@ -102,7 +111,6 @@ def _rows(name: str, work: Work, rate: float, kind: str) -> list[dict[str, Any]]
             "eager_seconds": other,
             "floor": work.floor,
             "work": amount,
-            "of_floor": amount / rate / seconds,
         }
         for label, seconds, other, amount in zip(
             ("forward", "backward"), native, eager, (work.forward, work.backward), strict=True
@@ -129,8 +137,13 @@ def _timed(
 
 def _median(call: Callable[[], Any], kind: str) -> float:
     """Seconds of one call, by the median: other programs disturb a few calls, not most."""
-    for _ in range(_WARM_UP):
+    started = time.monotonic()
+    calls = 0
+    while calls < _WARM_UP or time.monotonic() - started < _WARM_UP_S[kind]:
         call()
+        calls += 1
+        if kind == "cuda":
+            torch.cuda.synchronize()  # or calls would pile up
     once = _clocked(call, kind, 1)[0]
     count = max(_FEWEST, min(_MOST, round(_SECONDS / max(once, 1e-9))))
     return statistics.median(_clocked(call, kind, count))
@@ -193,7 +206,10 @@ def _chosen(names: Sequence[str]) -> dict[str, Maker]:
         if name not in known:
             hint = did_you_mean(name, known, f"choose from {', '.join(known)}")
             raise GradlintError(f"no operator `{name}`", place="--op", hint=hint)
-    return {name: make for name, make in known.items() if not names or name in names}
+    every = {**known, **unusual()}
+    return {
+        name: make for name, make in every.items() if not names or name.partition(",")[0] in names
+    }
 
 
 def _processor() -> str:

@@ -82,8 +82,7 @@ def compile_kernels(
         BuildError: nvcc is missing.
         GradlintError: this nvcc does not know one of the architectures.
     """
-    tool = _tools.need_nvcc()
-    _check(architectures, tool)
+    tool = checked_nvcc(architectures)
     files = list(sources) if sources is not None else sorted(kernels_root().glob("*.cu"))
     work = [(file, name) for file in files for name in architectures]
     results: dict[tuple[Path, str], Compiled] = {}
@@ -125,7 +124,14 @@ def parse_architectures(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found)) or DEFAULT_ARCHITECTURES
 
 
-def _check(architectures: Sequence[str], tool: _tools.Tool) -> None:
+def checked_nvcc(architectures: Sequence[str]) -> _tools.Tool:
+    """nvcc, if it compiles for ``architectures``.
+
+    Raises:
+        BuildError: nvcc is missing.
+        GradlintError: it does not know one of them.
+    """
+    tool = _tools.need_nvcc()
     known = list(_known(tool))
     for name in architectures:
         if known and name.rstrip("af") not in known:
@@ -134,6 +140,25 @@ def _check(architectures: Sequence[str], tool: _tools.Tool) -> None:
                 place="--arch",
                 hint=f"it knows {', '.join(known)}",
             )
+    return tool
+
+
+def compiled_for_report(
+    tool: _tools.Tool, file: Path, architecture: str, folder: Path
+) -> tuple[Compiled, Path, Path]:
+    """``file`` compiled with all optimisations in ``folder``: what nvcc said, PTX and machine
+    code."""
+    cubin = folder / f"{file.stem}.cubin"
+    command = [
+        tool.path,
+        "-std=c++17",
+        *_BUILDER_FLAGS,
+        *(flag for flag in CUDA_CFLAGS if flag not in _BUILDER_FLAGS),
+        f"-gencode=arch={architecture.replace('sm_', 'compute_')},code={architecture}",
+        *("-Xptxas", "-v", "--keep", "--keep-dir", str(folder)),
+        *("-cubin", str(file), "-o", str(cubin)),
+    ]
+    return _run(command, file, architecture), folder / f"{file.stem}.ptx", cubin
 
 
 def _known(tool: _tools.Tool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace gradlint {
 
@@ -17,6 +18,13 @@ struct Context {
   void* stream;              // CUDA: the current stream, a cudaStream_t
   int processors;            // CUDA: multiprocessors of the device
 };
+
+// Most threads of a block that a body is run by: as it says itself, or as many as CUDA allows.
+template <class Body, class = void>
+constexpr int most_threads = 1024;
+
+template <class Body>
+constexpr int most_threads<Body, std::void_t<decltype(Body::most_threads)>> = Body::most_threads;
 
 constexpr int max_axes = 12;
 constexpr int max_operands = 6;

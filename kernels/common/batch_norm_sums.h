@@ -27,10 +27,15 @@ struct Moments {
   static constexpr int In = 1, K = 2;
   const T* in[In];
 
-  GRADLINT_BOTH void terms(int64_t, W shift, const W (&in)[In], Sum (&out)[K]) const {
-    out[0] = in[0] - shift;
-    out[1] = out[0] * out[0];
-  }
+  struct Channel {
+    W shift;
+    GRADLINT_BOTH void terms(const W (&in)[In], Sum (&out)[K]) const {
+      out[0] = in[0] - shift;
+      out[1] = out[0] * out[0];
+    }
+  };
+
+  GRADLINT_BOTH Channel of(int64_t, W shift) const { return {shift}; }
 
   // The part's mean and Σ(x − mean)².
   GRADLINT_BOTH void finish(W shift, int64_t count, const Sum (&sums)[K], W (&out)[K]) const {
@@ -53,10 +58,15 @@ struct GradientSums {
   const W* mean;
   const W* rstd;
 
-  GRADLINT_BOTH void terms(int64_t channel, W, const W (&in)[In], W (&out)[K]) const {
-    out[0] = in[1];
-    out[1] = in[1] * ((in[0] - mean[channel]) * rstd[channel]);
-  }
+  struct Channel {
+    W mean, rstd;
+    GRADLINT_BOTH void terms(const W (&in)[In], W (&out)[K]) const {
+      out[0] = in[1];
+      out[1] = in[1] * ((in[0] - mean) * rstd);
+    }
+  };
+
+  GRADLINT_BOTH Channel of(int64_t c, W) const { return {mean[c], rstd[c]}; }
 
   GRADLINT_BOTH void finish(W, int64_t, const W (&sums)[K], W (&out)[K]) const {
     for (int k = 0; k < K; ++k) out[k] = sums[k];
@@ -75,14 +85,19 @@ struct SecondSums {
   const W* mean;
   const W* rstd;
 
-  GRADLINT_BOTH void terms(int64_t channel, W, const W (&in)[In], W (&out)[K]) const {
-    const W n = (in[0] - mean[channel]) * rstd[channel];
-    out[0] = in[1];
-    out[1] = in[1] * n;
-    out[2] = in[2];
-    out[3] = in[2] * n;
-    out[4] = in[2] * in[1];
-  }
+  struct Channel {
+    W mean, rstd;
+    GRADLINT_BOTH void terms(const W (&in)[In], W (&out)[K]) const {
+      const W n = (in[0] - mean) * rstd;
+      out[0] = in[1];
+      out[1] = in[1] * n;
+      out[2] = in[2];
+      out[3] = in[2] * n;
+      out[4] = in[2] * in[1];
+    }
+  };
+
+  GRADLINT_BOTH Channel of(int64_t c, W) const { return {mean[c], rstd[c]}; }
 
   GRADLINT_BOTH void finish(W, int64_t, const W (&sums)[K], W (&out)[K]) const {
     for (int k = 0; k < K; ++k) out[k] = sums[k];
@@ -94,6 +109,7 @@ constexpr int channel_threads = 128;
 // mean and rstd of each channel, from the means and squares of its parts.
 template <class W>
 struct JoinMoments {
+  static constexpr int most_threads = channel_threads;
   ChannelPlan plan;
   const W* partials;
   W* mean;
@@ -132,6 +148,7 @@ struct JoinMoments {
 // means[channel][k] = Σ of the partial sums / count
 template <class W>
 struct ChannelMeans {
+  static constexpr int most_threads = channel_threads;
   ChannelPlan plan;
   const W* partials;
   W* means;

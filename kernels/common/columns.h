@@ -70,6 +70,8 @@ inline ColumnPlan plan_columns(const Context& context, int64_t rows, int64_t col
 // is how a thread sums.
 template <class W, int K, class Running, class Terms, class Store>
 struct ColumnSums {
+  // Only single sums are of whole columns.
+  static constexpr int most_threads = K == 1 ? total_threads : column_threads;
   ColumnPlan plan;
   Terms terms;
   Store store;

@@ -17,7 +17,7 @@ struct HeldPacks {
   GRADLINT_BOTH void load(const Team& team, int length, int k, const T* row) {
     GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
       const int offset = (pack * team.lanes + team.lane) * size;
-      if (offset < length) at[k][pack] = *reinterpret_cast<const Words*>(row + offset);
+      if (offset < length) at[k][pack] = read_words(row + offset);
     }
   }
 
@@ -85,17 +85,17 @@ class HeldRow {
   template <int Out, class Body>
   GRADLINT_BOTH void map(T* const (&outputs)[Out], int64_t start, const Body& body) const {
     GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
-      Pack<T> packs[Out];
+      W results[Out][size];
       GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
         W in[In], out[Out];
         take(pack, j, in);
         body(first(pack) + j, in, out);
-        for (int k = 0; k < Out; ++k) packs[k].at[j] = narrowed<T>(out[k]);
+        for (int k = 0; k < Out; ++k) results[k][j] = out[k];
       }
       if (!inside(pack)) continue;
       GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
         if (outputs[k] == nullptr) continue;
-        write_pack(outputs[k] + start + first(pack), packs[k]);
+        write_words(outputs[k] + start + first(pack), narrow_pack<T>(results[k]));
       }
     }
   }

@@ -12,72 +12,164 @@ constexpr int map_threads = 256;
 constexpr int map_packs = 2;  // 16-byte accesses of a thread for each operand (heuristic: two in
                               // flight hide more of the memory's latency than one)
 constexpr int map_unrolled = map_packs;
+constexpr int map_elements = 8;  // single accesses in flight for each operand (heuristic)
 #else
 constexpr int map_threads = 1;
 constexpr int map_packs = 512;  // 8 KiB an operand: stays in the first-level cache
 constexpr int map_unrolled = 1;
+constexpr int map_elements = 1;
 #endif
 
-// body(in, out): W in[In], W out[Out] are the operands' elements at one position.
-template <class T, int Out, int In, class Body>
+// body(in, out): W in[In], W out[Out] are the operands' elements at one position. How the tensors
+// are read is known when the kernel is compiled: what one way needs takes no registers from another.
+template <class T, int Out, int In, class Body, Access access>
 struct Map {
   using W = Wide<T>;
   static constexpr int size = Pack<T>::size;
-  static constexpr int64_t chunk = int64_t{map_threads} * map_packs * size;
+  static constexpr int most_threads = map_threads;
+  static constexpr int width = access == Access::packs ? size : 1;  // positions at once
+  static constexpr bool single = access > Access::row_packs;
+  static constexpr int unrolled = access == Access::far_elements ? 1
+                                  : single                       ? map_elements
+                                                                 : map_unrolled;
+  static constexpr int64_t chunk =
+      int64_t{map_threads} * map_packs * (access == Access::row_packs ? 1 : size);
 
   Operands<T, Out + In> operands;
   Body body;
 
+  int64_t blocks() const { return (operands.elements.count + chunk - 1) / chunk; }
+
   GRADLINT_BOTH void operator()(const Block& block) const {
-    const int64_t count = operands.elements.count;
-    const int64_t first = block.index * chunk;
+    const int64_t count = operands.elements.count, first = block.index * chunk;
     const int64_t last = first + chunk < count ? first + chunk : count;
-    int64_t packed = first;
-    if (operands.packed) {
-      packed += (last - first) / size * size;
-      const int64_t step = int64_t{block.threads} * size;
-      int64_t i = first + int64_t{block.thread} * size;
-      for (; i + (map_unrolled - 1) * step < packed; i += map_unrolled * step) {
-        packs<map_unrolled>(i, step);
+    const int64_t whole = first + (last - first) / width * width;
+    const int64_t step = int64_t{block.threads} * width;
+    int64_t i = first + int64_t{block.thread} * width;
+    if constexpr (access == Access::line) {
+      line(i, last, step);
+    } else {
+      for (; i + (unrolled - 1) * step < whole; i += unrolled * step) {
+        positions<unrolled>(i, step);
       }
-      for (; i < packed; i += step) packs<1>(i, step);
+      if constexpr (unrolled > 1) {
+        for (; i < whole; i += step) positions<1>(i, step);
+      }
     }
-    for (int64_t i = packed + block.thread; i < last; i += block.threads) element(i);
+    if constexpr (access == Access::packs) {
+      for (i = whole + block.thread; i < last; i += block.threads) {
+        int64_t offsets[Out + In];
+        operands.offsets(i, offsets);
+        T in[In];
+        for (int k = 0; k < In; ++k) in[k] = operands.data(Out + k)[offsets[Out + k]];
+        one(in, offsets);
+      }
+    }
   }
 
  private:
-  // The packs at i, i + step, …: all are on their way before the first is used.
+  // Single elements along one axis: a sum leads from one to the next.
+  GRADLINT_BOTH void line(int64_t i, int64_t last, int64_t step) const {
+    T* at[Out + In];
+    int64_t apart[Out + In];
+    for (int k = 0; k < Out + In; ++k) {
+      at[k] = operands.data(k) + i * operands.elements.strides[k][0];
+      apart[k] = step * operands.elements.strides[k][0];
+    }
+    int left = i < last ? static_cast<int>((last - i + step - 1) / step) : 0;
+    for (; left >= map_elements; left -= map_elements) some_of_line<map_elements>(at, apart);
+    if constexpr (map_elements > 1) {
+      for (; left > 0; --left) some_of_line<1>(at, apart);
+    }
+  }
+
   template <int Count>
-  GRADLINT_BOTH void packs(int64_t i, int64_t step) const {
-    Pack<T> in[Count][In];
+  GRADLINT_BOTH void some_of_line(T* (&at)[Out + In], const int64_t (&apart)[Out + In]) const {
+    T in[Count][In];
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
       GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
-        in[p][k] = operands.pack(Out + k, i + p * step);
+        in[p][k] = *at[Out + k];
+        at[Out + k] += apart[Out + k];
       }
     }
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
-      Pack<T> out[Out];
-      GRADLINT_UNROLLED for (int e = 0; e < size; ++e) {
-        W from[In], to[Out];
-        for (int k = 0; k < In; ++k) from[k] = widened(in[p][k].at[e]);
-        body(from, to);
-        for (int k = 0; k < Out; ++k) out[k].at[e] = narrowed<T>(to[k]);
-      }
+      W from[In], to[Out];
+      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) from[k] = widened(in[p][k]);
+      body(from, to);
       GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
-        write_pack(operands.data(k) + i + p * step, out[k]);
+        *at[k] = narrowed<T>(to[k]);
+        at[k] += apart[k];
       }
     }
   }
 
-  GRADLINT_BOTH void element(int64_t position) const {
-    int64_t offsets[Out + In];
-    operands.offsets(position, offsets);
-    W in[In], out[Out];
-    for (int k = 0; k < In; ++k) in[k] = widened(operands.data(Out + k)[offsets[Out + k]]);
-    body(in, out);
-    for (int k = 0; k < Out; ++k) operands.data(k)[offsets[k]] = narrowed<T>(out[k]);
+  // Count positions from i on, `step` apart: all are on their way before the first is used.
+  template <int Count>
+  GRADLINT_BOTH void positions(int64_t i, int64_t step) const {
+    using Read = std::conditional_t<single, T, Words>;
+    int64_t offsets[Count][Out + In];
+    Read in[Count][In];
+    GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
+      place(i + p * step, offsets[p]);
+      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
+        const int64_t at = offsets[p][Out + k];
+        if constexpr (single) {
+          in[p][k] = operands.data(Out + k)[at];
+        } else {
+          in[p][k] = operands.words(Out + k, at);
+        }
+      }
+    }
+    GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
+      if constexpr (single) {
+        one(in[p], offsets[p]);
+      } else {
+        pack(in[p], offsets[p]);
+      }
+    }
+  }
+
+  GRADLINT_BOTH void place(int64_t position, int64_t (&offsets)[Out + In]) const {
+    if constexpr (access == Access::packs) {
+      for (int k = 0; k < Out + In; ++k) {
+        const bool dense = k < Out || operands.elements.strides[k][0] != 0;
+        offsets[k] = dense ? position : 0;
+      }
+    } else if constexpr (access == Access::far_elements) {
+      operands.far_offsets(position, offsets);
+    } else {
+      operands.offsets(position, offsets);
+    }
+  }
+
+  GRADLINT_BOTH void pack(const Words (&in)[In], const int64_t (&offsets)[Out + In]) const {
+    W from[In][size], to[Out][size];
+    GRADLINT_UNROLLED for (int k = 0; k < In; ++k) widen_pack<T>(in[k], from[k]);
+    GRADLINT_UNROLLED for (int e = 0; e < size; ++e) {
+      W wide[In], results[Out];
+      for (int k = 0; k < In; ++k) wide[k] = from[k][e];
+      body(wide, results);
+      for (int k = 0; k < Out; ++k) to[k][e] = results[k];
+    }
+    GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
+      write_words(operands.data(k) + offsets[k], narrow_pack<T>(to[k]));
+    }
+  }
+
+  GRADLINT_BOTH void one(const T (&in)[In], const int64_t (&offsets)[Out + In]) const {
+    W from[In], to[Out];
+    for (int k = 0; k < In; ++k) from[k] = widened(in[k]);
+    body(from, to);
+    for (int k = 0; k < Out; ++k) operands.data(k)[offsets[k]] = narrowed<T>(to[k]);
   }
 };
+
+template <Access access, int Out, int In, class T, class Body>
+void launch_map(const Context& context, const Operands<T, Out + In>& operands, const Body& body) {
+  using Kernel = Map<T, Out, In, Body, access>;
+  const Kernel kernel{operands, body};
+  launch(context, kernel.blocks(), map_threads, 0, kernel);
+}
 
 // Runs body(in, out) at every position, with body = make(T{}) for the element type T; `elements`
 // has Out outputs, then In inputs.
@@ -86,9 +178,19 @@ void map_by_type(const Context& context, const Elements& elements, const Make& m
   with_dtype(elements.dtype, [&](auto type) {
     using T = decltype(type);
     const auto body = make(type);
-    using Kernel = Map<T, Out, In, std::decay_t<decltype(body)>>;
-    const int64_t blocks = (elements.count + Kernel::chunk - 1) / Kernel::chunk;
-    launch(context, blocks, map_threads, 0, Kernel{Operands<T, Out + In>(elements), body});
+    const Operands<T, Out + In> operands(elements);
+    switch (operands.access) {
+      case Access::packs:
+        return launch_map<Access::packs, Out, In>(context, operands, body);
+      case Access::row_packs:
+        return launch_map<Access::row_packs, Out, In>(context, operands, body);
+      case Access::line:
+        return launch_map<Access::line, Out, In>(context, operands, body);
+      case Access::elements:
+        return launch_map<Access::elements, Out, In>(context, operands, body);
+      case Access::far_elements:
+        return launch_map<Access::far_elements, Out, In>(context, operands, body);
+    }
   });
 }
 

@@ -33,6 +33,7 @@ struct Tiling {
 template <class T>
 class TiledProduct {
  public:
+  static constexpr int most_threads = Tiling::threads;
   using W = Wide<T>;
 
   static constexpr int row_pitch = tile_rows + Tiling::padding;
@@ -185,6 +186,7 @@ class TiledProduct {
 template <class T>
 struct JoinedParts {
   static constexpr int64_t chunk = 256;
+  static constexpr int most_threads = chunk;
 
   const void* partial;
   const void* bias;

@@ -58,7 +58,7 @@ GRADLINT_BOTH NormalTail short_normal_tail(float x) {
   mills = mills * t + 0.168345571f;
   mills = mills * t + 0.13991563f;
   mills = mills * t + 0.000186968624f;
-  return {z, near_exp(-0.5f * z * z), mills};
+  return {z, near_exp(-0.5f, z * z), mills};
 }
 
 template <>

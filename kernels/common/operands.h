@@ -47,6 +47,37 @@ GRADLINT_BOTH Words words_of(const Pack<T>& pack) {
   return words;
 }
 
+// The elements `from`, narrowed to a pack.
+template <class T>
+GRADLINT_BOTH Words narrow_pack(const Wide<T> (&from)[Pack<T>::size]) {
+  Pack<T> pack;
+  GRADLINT_UNROLLED for (int j = 0; j < Pack<T>::size; ++j) pack.at[j] = narrowed<T>(from[j]);
+  return words_of(pack);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+// Two to a word, with one instruction (PTX ISA, "cvt": the first operand becomes the upper half).
+template <>
+GRADLINT_BOTH Words narrow_pack<Bfloat16>(const float (&from)[8]) {
+  Words words;
+  GRADLINT_UNROLLED for (int j = 0; j < 4; ++j) {
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
+        : "=r"(words.at[j]) : "f"(from[2 * j + 1]), "f"(from[2 * j]));
+  }
+  return words;
+}
+
+template <>
+GRADLINT_BOTH Words narrow_pack<Half>(const float (&from)[8]) {
+  Words words;
+  GRADLINT_UNROLLED for (int j = 0; j < 4; ++j) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+        : "=r"(words.at[j]) : "f"(from[2 * j + 1]), "f"(from[2 * j]));
+  }
+  return words;
+}
+#endif
+
 // A pack of one value.
 template <class T>
 GRADLINT_BOTH Pack<T> filled_pack(T value) {
@@ -55,41 +86,114 @@ GRADLINT_BOTH Pack<T> filled_pack(T value) {
   return pack;
 }
 
+// A pack in memory, read in one access of 16 bytes. The words are copied before anything looks at
+// them: nvcc makes sixteen accesses of one byte of a memcpy from memory.
 template <class T>
-GRADLINT_BOTH Pack<T> read_pack(const T* from) {
-  return pack_of<T>(*reinterpret_cast<const Words*>(from));
+GRADLINT_BOTH Words read_words(const T* from) {
+  const Words words = *reinterpret_cast<const Words*>(from);
+  return words;
 }
 
+// The same to global memory, in one access. Left to itself, nvcc joins the four words only where
+// it sees nothing between them that might be the same memory.
 template <class T>
-GRADLINT_BOTH void write_pack(T* to, const Pack<T>& pack) {
-  *reinterpret_cast<Words*>(to) = words_of(pack);
+GRADLINT_BOTH void write_words(T* to, const Words& words) {
+#ifdef __CUDA_ARCH__
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(__cvta_generic_to_global(to)), "r"(words.at[0]), "r"(words.at[1]),
+                 "r"(words.at[2]), "r"(words.at[3])
+               : "memory");
+#else
+  *reinterpret_cast<Words*>(to) = words;
+#endif
 }
+
+// n / divisor for 0 ≤ n < 2³¹ by a product and a shift: Granlund and Montgomery 1994, "Division by
+// invariant integers using multiplication", figure 4.1.
+struct Divisor {
+  uint32_t multiplier = 0;
+  int shift = 0;
+
+  Divisor() = default;
+
+  explicit Divisor(uint32_t divisor) {
+    while ((uint64_t{1} << shift) < divisor) ++shift;
+    multiplier = static_cast<uint32_t>(
+        (uint64_t{1} << 32) * ((uint64_t{1} << shift) - divisor) / divisor + 1);
+  }
+
+  GRADLINT_BOTH uint32_t quotient(uint32_t n) const {
+    const uint32_t high = static_cast<uint32_t>((uint64_t{n} * multiplier) >> 32);
+    return (high + n) >> shift;
+  }
+};
+
+// How tensors that are walked together are read.
+enum class Access {
+  packs,         // one axis; each tensor dense and aligned to 16 bytes, or one element for all
+  row_packs,     // the same along axis 0, which is made of whole packs: positions count packs
+  line,          // one by one, on one axis
+  elements,      // one by one, with positions and offsets of 31 bits
+  far_elements,  // one by one, anywhere
+};
 
 // N operands of element type T.
 template <class T, int N>
 struct Operands {
-  Elements elements;
-  bool packed;  // each is dense and aligned to 16 bytes, or one element for all positions
+  Elements elements;  // where access is row_packs, axis 0 counts packs
+  Access access;
+  Divisor divisors[max_axes];  // by the lengths of the axes, where offsets are small
 
-  explicit Operands(const Elements& walked) : elements(walked), packed(walked.axes == 1) {
-    for (int k = 0; k < N && packed; ++k) {
-      const bool aligned = reinterpret_cast<uintptr_t>(elements.data[k]) % alignof(Pack<T>) == 0;
-      packed = elements.strides[k][0] == 0 || (elements.strides[k][0] == 1 && aligned);
+  explicit Operands(const Elements& walked) : elements(walked), access(access_to(walked)) {
+    if (access == Access::row_packs) {
+      elements.count /= size;
+      elements.shape[0] /= size;
+      for (int k = 0; k < N; ++k) elements.strides[k][0] *= size;
+    }
+    for (int axis = 0; axis < elements.axes && small(walked); ++axis) {
+      const int64_t length = elements.shape[axis] > 0 ? elements.shape[axis] : 1;
+      divisors[axis] = Divisor(static_cast<uint32_t>(length));
     }
   }
 
   GRADLINT_BOTH T* data(int operand) const { return static_cast<T*>(elements.data[operand]); }
 
-  // The elements of an operand from `position` on, a multiple of the pack's size; where `packed`.
-  GRADLINT_BOTH Pack<T> pack(int operand, int64_t position) const {
-    const bool dense = elements.strides[operand][0] != 0;
-    return pack_of<T>(dense ? *reinterpret_cast<const Words*>(data(operand) + position)
-                            : words_of(filled_pack(*data(operand))));
+  // The pack of an operand from `offset` on.
+  GRADLINT_BOTH Words words(int operand, int64_t offset) const {
+    if (elements.strides[operand][0] != 0) return read_words(data(operand) + offset);
+    return words_of(filled_pack(data(operand)[offset]));
   }
 
-  // Where the element at `position` is in each operand.
+  // Where the element at `position`, or the pack of that number, is in each operand.
   GRADLINT_BOTH void offsets(int64_t position, int64_t (&result)[N]) const {
+    if (elements.axes == 1) {
+      for (int k = 0; k < N; ++k) result[k] = position * elements.strides[k][0];
+      return;
+    }
+    uint32_t rest = static_cast<uint32_t>(position), found[N];
+    for (int k = 0; k < N; ++k) found[k] = 0;
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
+    for (int axis = 0; axis < elements.axes; ++axis) {
+      const bool last = axis + 1 == elements.axes;
+      const uint32_t above = last ? 0 : divisors[axis].quotient(rest);
+      const uint32_t along = rest - above * static_cast<uint32_t>(elements.shape[axis]);
+      for (int k = 0; k < N; ++k) {
+        found[k] += along * static_cast<uint32_t>(elements.strides[k][axis]);
+      }
+      rest = above;
+    }
+    for (int k = 0; k < N; ++k) result[k] = found[k];
+  }
+
+  // The same for positions and offsets of any size.
+  GRADLINT_BOTH void far_offsets(int64_t position, int64_t (&result)[N]) const {
     for (int k = 0; k < N; ++k) result[k] = 0;
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
     for (int axis = 0; axis < elements.axes; ++axis) {
       const bool last = axis + 1 == elements.axes;
       const int64_t above = last ? 0 : quotient(position, elements.shape[axis]);
@@ -97,6 +201,38 @@ struct Operands {
       for (int k = 0; k < N; ++k) result[k] += along * elements.strides[k][axis];
       position = above;
     }
+  }
+
+ private:
+  static constexpr int size = Pack<T>::size;
+  static constexpr int64_t limit = 0x7fffffff;
+
+  static Access access_to(const Elements& walked) {
+    if (walked.axes > 1 && !small(walked)) return Access::far_elements;
+    const Access single = walked.axes == 1 ? Access::line : Access::elements;
+    if (walked.axes == 0 || (walked.axes > 1 && walked.shape[0] % size != 0)) return single;
+    for (int k = 0; k < N; ++k) {
+      const int64_t* const strides = walked.strides[k];
+      if (strides[0] == 0) continue;
+      bool packed = reinterpret_cast<uintptr_t>(walked.data[k]) % alignof(Pack<T>) == 0;
+      for (int axis = 1; axis < walked.axes; ++axis) packed = packed && strides[axis] % size == 0;
+      if (strides[0] != 1 || !packed) return single;
+    }
+    return walked.axes == 1 ? Access::packs : Access::row_packs;
+  }
+
+  // Whether positions and offsets have 31 bits.
+  static bool small(const Elements& walked) {
+    for (int k = 0; k < N; ++k) {
+      int64_t reach = 0;
+      for (int axis = 0; axis < walked.axes; ++axis) {
+        const int64_t length = walked.shape[axis], stride = walked.strides[k][axis];
+        if (length > limit || stride > limit || reach > limit) return false;
+        reach += length * stride;
+      }
+      if (reach > limit) return false;
+    }
+    return walked.count <= limit;
   }
 };
 

@@ -9,7 +9,7 @@
 namespace gradlint::GRADLINT_SPACE {
 
 #ifdef GRADLINT_DEVICE
-constexpr int most_lanes = 512;   // of 65536 registers, each thread may have 128 (it takes ≤ 96)
+constexpr int most_lanes = 512;   // of 65536 registers, each thread may have 128
 constexpr int long_lanes = 256;   // each thread may have 255, for rows that are read twice
 constexpr int row_threads = 128;  // of a block of small teams (heuristic: four warps)
 #else
@@ -27,6 +27,18 @@ constexpr int row_slots = sizeof(T) == 8 ? 4 : 8;
 template <class T>
 constexpr int held_slots = 32 / sizeof(T);
 
+// Most lanes of a team that holds rows: 16 slots take more registers than each of so many threads
+// may have.
+template <class T>
+constexpr int held_lanes =
+    held_slots<T> > row_slots<T> && most_lanes > long_lanes ? long_lanes : most_lanes;
+
+// Most threads of a block whose teams hold rows, or read them again.
+template <class T, bool Held>
+constexpr int row_block = (Held ? held_lanes<T> : long_lanes) > row_threads
+                              ? (Held ? held_lanes<T> : long_lanes)
+                              : row_threads;
+
 // How the rows are spread over blocks and threads.
 struct RowPlan {
   int64_t rows;
@@ -35,6 +47,7 @@ struct RowPlan {
   int lanes;
   int threads;
   bool held;    // packed, and few enough of them
+  bool kept;    // not held, but in the memory that a block shares after the first pass
   bool packed;  // rows are whole packs, and aligned
 
   GRADLINT_BOTH int teams() const { return threads / lanes; }
@@ -85,9 +98,7 @@ RowPlan plan_rows(int64_t rows, int64_t length, std::initializer_list<const void
   int lanes = 1;
   const int warp = lanes_at_most < warp_size ? lanes_at_most : warp_size;
   while (lanes < warp && 2 * lanes * Pack<T>::size < length) lanes *= 2;
-  // 16 slots take more registers than each of so many threads may have.
-  const int most = held_slots<T> > row_slots<T> && lanes_at_most > long_lanes ? long_lanes
-                                                                             : lanes_at_most;
+  const int most = held_lanes<T> < lanes_at_most ? held_lanes<T> : lanes_at_most;
   while (lanes < most && lanes * held_slots<T> < length) lanes *= 2;
   const bool packed = packable<T>(length, operands);
   const bool held = packed && length <= lanes * held_slots<T>;

@@ -11,16 +11,24 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+// Elements that a row takes of the memory that a block shares: whole packs.
+template <class T>
+GRADLINT_BOTH int64_t kept_length(int64_t length) {
+  return (length + Pack<T>::size - 1) / Pack<T>::size * Pack<T>::size;
+}
+
 // One row of In operands, as its team sees it, read for each pass. An operand that is absent
-// (null) has the value `absent` everywhere.
-template <class T, int In>
+// (null) has the value `absent` everywhere. Where `kept` is given, memory that the block shares,
+// the first pass leaves there what it reads of the first Kept operands, and the others read that:
+// each lane its own elements, so that no lane waits for another.
+template <class T, int In, int Kept>
 class RowWalk {
  public:
   using W = Wide<T>;
 
   GRADLINT_BOTH RowWalk(const Team& team, int64_t length, bool packed, const T* const (&rows)[In],
-                        const W (&absent)[In])
-      : team_(team), length_(length), packed_(packed) {
+                        const W (&absent)[In], T* kept)
+      : team_(team), length_(length), packed_(packed), kept_(kept) {
     for (int k = 0; k < In; ++k) {
       rows_[k] = rows[k];
       absent_[k] = absent[k];
@@ -124,6 +132,11 @@ class RowWalk {
       load(base, left, chunk);
       body(base, left, chunk);
     }
+    if (kept_ == nullptr) return;
+    for (int k = 0; k < Kept; ++k) {
+      if (rows_[k] != nullptr) rows_[k] = kept_ + k * kept_length<T>(length_);
+    }
+    read_ = true;
   }
 
   // Calls body(pack) for each of the lane's packs whose first element is inside.
@@ -155,12 +168,19 @@ class RowWalk {
         if (rows_[k] == nullptr) {
           for (int j = 0; j < size; ++j) at[j] = absent_[k];
         } else if (packed_) {
-          const Pack<T> read = read_pack(from + offset_of(pack, 0));
-          for (int j = 0; j < size; ++j) at[j] = widened(read.at[j]);
+          const int offset = offset_of(pack, 0);
+          const Words words = read_words(from + offset);
+          if (keeps(k)) *reinterpret_cast<Words*>(keeping(k) + base + offset) = words;
+          W wide[size];
+          widen_pack<T>(words, wide);
+          for (int j = 0; j < size; ++j) at[j] = wide[j];
         } else {
           for (int j = 0; j < size; ++j) {
             const int offset = offset_of(pack, j);
-            if (offset < left) at[j] = widened(from[offset]);
+            if (offset >= left) continue;
+            const T value = from[offset];
+            if (keeps(k)) keeping(k)[base + offset] = value;
+            at[j] = widened(value);
           }
         }
       }
@@ -169,7 +189,7 @@ class RowWalk {
 
   GRADLINT_BOTH void store(T* to, int left, int pack, const Pack<T>& values) const {
     if (packed_) {
-      write_pack(to + offset_of(pack, 0), values);
+      write_words(to + offset_of(pack, 0), words_of(values));
       return;
     }
     for (int j = 0; j < size; ++j) {
@@ -178,10 +198,16 @@ class RowWalk {
     }
   }
 
+  GRADLINT_BOTH bool keeps(int k) const { return k < Kept && kept_ != nullptr && !read_; }
+
+  GRADLINT_BOTH T* keeping(int k) const { return kept_ + k * kept_length<T>(length_); }
+
   const Team& team_;
   int64_t length_;
   bool packed_;
-  const T* rows_[In];
+  T* kept_;
+  mutable bool read_ = false;  // whether the first pass is over
+  mutable const T* rows_[In];
   W absent_[In];
 };
 

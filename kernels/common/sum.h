@@ -19,6 +19,7 @@ constexpr int sum_unrolled = 1;
 template <class T, int In, class Body>
 struct PartialSums {
   static constexpr int size = Pack<T>::size;
+  static constexpr int most_threads = sum_threads;
 
   Operands<T, In> operands;
   Body body;
@@ -31,7 +32,7 @@ struct PartialSums {
     const int64_t last = first + range < count ? first + range : count;
     double total = 0;
     int64_t packed = first;
-    if (operands.packed) {
+    if (operands.access == Access::packs) {
       packed += (last - first) / size * size;
       const int64_t step = int64_t{block.threads} * size;
       int64_t i = first + int64_t{block.thread} * size;
@@ -40,12 +41,22 @@ struct PartialSums {
       }
       for (; i < packed; i += step) packs<1>(i, step, total);
     }
+    const bool rows = operands.access == Access::row_packs;  // positions count packs
     for (int64_t i = packed + block.thread; i < last; i += block.threads) {
       int64_t offsets[In];
-      operands.offsets(i, offsets);
-      double in[In];
-      for (int k = 0; k < In; ++k) in[k] = widened(operands.data(k)[offsets[k]]);
-      total += body(in);
+      if (operands.access == Access::far_elements) {
+        operands.far_offsets(i, offsets);
+      } else {
+        operands.offsets(i, offsets);
+      }
+      for (int e = 0; e < (rows ? size : 1); ++e) {
+        double in[In];
+        for (int k = 0; k < In; ++k) {
+          const int64_t along = operands.elements.strides[k][0] != 0 ? e : 0;
+          in[k] = widened(operands.data(k)[offsets[k] + along]);
+        }
+        total += body(in);
+      }
     }
     total = block.sum(total);
     if (block.thread == 0) partials[block.index] = total;
@@ -54,15 +65,20 @@ struct PartialSums {
  private:
   template <int Count>
   GRADLINT_BOTH void packs(int64_t i, int64_t step, double& total) const {
-    Pack<T> in[Count][In];
+    Words in[Count][In];
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
-      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) in[p][k] = operands.pack(k, i + p * step);
+      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
+        const bool dense = operands.elements.strides[k][0] != 0;
+        in[p][k] = operands.words(k, dense ? i + p * step : 0);
+      }
     }
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
+      Wide<T> from[In][size];
+      GRADLINT_UNROLLED for (int k = 0; k < In; ++k) widen_pack<T>(in[p][k], from[k]);
       GRADLINT_UNROLLED for (int e = 0; e < size; ++e) {
-        double from[In];
-        for (int k = 0; k < In; ++k) from[k] = widened(in[p][k].at[e]);
-        total += body(from);
+        double one[In];
+        for (int k = 0; k < In; ++k) one[k] = from[k][e];
+        total += body(one);
       }
     }
   }
@@ -71,6 +87,7 @@ struct PartialSums {
 // *result = Σ partials
 template <class T>
 struct TotalSum {
+  static constexpr int most_threads = sum_threads;
   const double* partials;
   int64_t count;
   T* result;
@@ -91,11 +108,13 @@ void sum(const Context& context, const Elements& inputs, const Body& body, doubl
   with_dtype(inputs.dtype, [&](auto type) {
     using T = decltype(type);
     constexpr int64_t least = 4096;  // heuristic: a block of fewer terms costs more than it adds
-    const int64_t even = (inputs.count + sum_blocks - 1) / sum_blocks;
+    const Operands<T, In> operands(inputs);
+    const int64_t count = operands.elements.count;
+    const int64_t even = (count + sum_blocks - 1) / sum_blocks;
     const int64_t range = (even + least - 1) / least * least;
-    const int64_t blocks = inputs.count == 0 ? 0 : (inputs.count + range - 1) / range;
+    const int64_t blocks = count == 0 ? 0 : (count + range - 1) / range;
     launch(context, blocks, sum_threads, 0,
-           PartialSums<T, In, Body>{Operands<T, In>(inputs), body, range, partials});
+           PartialSums<T, In, Body>{operands, body, range, partials});
     launch(context, 1, sum_threads, 0, TotalSum<T>{partials, blocks, static_cast<T*>(result)});
   });
 }

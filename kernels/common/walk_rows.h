@@ -53,7 +53,10 @@ GRADLINT_BOTH void walk_rows(const RowPlan& plan, const Block& block,
         const bool own = k < Rows && operands[k] != nullptr;
         rows[k] = own ? operands[k] + row * plan.length : operands[k];
       }
-      body(team, row, RowWalk<T, In>(team, length, plan.packed, rows, absent));
+      T* const kept = plan.kept ? static_cast<T*>(block.memory) +
+                                      team.index * Rows * kept_length<T>(plan.length)
+                                : nullptr;
+      body(team, row, RowWalk<T, In, Rows>(team, length, plan.packed, rows, absent, kept));
     });
   }
 }
@@ -75,8 +78,22 @@ RowPlan in_waves(const Context& context, RowPlan plan, int64_t waves, int64_t mo
   return plan;
 }
 
-// Launches Body<T, held>{plan, fields…}.
-template <template <class, bool> class Body, class T, class... Fields>
+// Launches Body{plan, fields…}, whose rows are not held. `Rows` of its operands are kept in the
+// memory that a block shares, if there is so much of it.
+template <class T, int Rows, class Body, class... Fields>
+void launch_walk(const Context& context, RowPlan plan, const Fields&... fields) {
+  size_t memory = 0;
+#ifdef GRADLINT_DEVICE
+  memory = sizeof(T) * Rows * plan.teams() * static_cast<size_t>(kept_length<T>(plan.length));
+  constexpr size_t blocks = 3;  // at once, so that one reads while another computes (heuristic)
+  plan.kept = memory <= device::most_memory() / blocks;
+  if (!plan.kept) memory = 0;
+#endif
+  launch(context, plan.blocks(), plan.threads, memory, Body{plan, fields...});
+}
+
+// Launches Body<T, held>{plan, fields…}, whose first `Rows` operands are matrices.
+template <template <class, bool> class Body, class T, int Rows, class... Fields>
 void launch_rows(const Context& context, const RowPlan& plan, const Fields&... fields) {
   if (plan.held) {
     // Some rows one after the other, as they are read ahead, but no few long blocks of which one
@@ -85,7 +102,7 @@ void launch_rows(const Context& context, const RowPlan& plan, const Fields&... f
     const RowPlan spread = in_waves<Body<T, true>>(context, plan, waves, most, 0);
     launch(context, spread.blocks(), spread.threads, 0, Body<T, true>{spread, fields...});
   } else {
-    launch(context, plan.blocks(), plan.threads, 0, Body<T, false>{plan, fields...});
+    launch_walk<T, Rows, Body<T, false>>(context, plan, fields...);
   }
 }
 

@@ -50,6 +50,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@needs_nvcc
+def test_a_report_on_machine_code(run: Run, checkout: Path) -> None:
+    code, out, _ = run("compile", "--arch", "sm_90", "--report")
+    assert code == 1  # bad.cu does not compile
+    assert "good.cu: good(float*)" in out
+    # Without launch bounds, but with few registers.
+    assert "1 kernels, 0 with faults." in out
+    assert 'bad.cu(1): error: identifier "nothing" is undefined' in out
+
+
 def test_help_names_the_commands(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0

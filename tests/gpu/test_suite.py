@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -66,8 +67,10 @@ def test_a_part_that_outlasts_the_budget_is_ended(tmp_path: Path) -> None:
 
 
 def test_results_become_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def found(self: object, name: str, command: object) -> tuple[object, str, float]:
-        return answers[name], "", 3.0
+    def found(
+        self: object, name: str, command: object, limit: float | None = None
+    ) -> tuple[object, str, float]:
+        return answers.get(name), "" if name in answers else "out of time", 3.0
 
     answers = {
         "specs": {
@@ -77,7 +80,7 @@ def test_results_become_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             ]
         },
         "agreement": {"relu float32": 0.25, "gelu float16": 3.0, "exp float64": float("nan")},
-        "bench": {
+        "bench-float32": {
             "dtype": "float32",
             "copy_bytes_per_s": 4.0e12,
             "rows": [
@@ -99,7 +102,87 @@ def test_results_become_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     total, *rest = parts.agreement(runner)
     assert (total.result, total.ok) == ("1 of 3 (operator, dtype) agree", False)
     assert [row.item for row in rest] == ["gelu float16", "exp float64"]
-    assert [(row.item, row.result) for row in parts.benchmark(runner)] == [
-        ("float32", "copy 4000 GB/s"),
-        ("relu forward", "2.000 ms, 90% of the floor, 1.50 × eager PyTorch"),
+    monkeypatch.setattr(parts, "DTYPES", ("float64", "float32"))
+    assert [(row.item, row.result, row.ok) for row in parts.benchmark(runner)] == [
+        ("float64", "out of time", False),
+        ("float32", "copy 4000 GB/s", True),
+        ("relu forward float32", "2.000 ms, 90% of the floor, 1.50 × eager PyTorch", True),
     ]
+
+
+def test_what_is_left_running_is_ended(tmp_path: Path) -> None:
+    child = "import time; time.sleep(600)"
+    code = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {child!r}]).pid)"
+    runner = parts.Commands(tmp_path, time.monotonic())
+    assert runner.run("leaves", [sys.executable, "-c", code])[0] == 0
+    left = int((tmp_path / "leaves.out").read_text())
+    deadline = time.monotonic() + 30
+    while running(left) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not running(left)
+
+
+def running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_stage_goes_on_where_it_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[str] = []
+
+    def good(commands: parts.Commands) -> list[Row]:
+        calls.append("good")
+        return [Row("one", "item", "fine", True, 1.0)]
+
+    def bad(commands: parts.Commands) -> list[Row]:
+        calls.append("bad")
+        raise ValueError("no such thing")
+
+    def last(commands: parts.Commands) -> list[Row]:
+        calls.append(commands.where.device)
+        return [Row("three", "item", "fine")]
+
+    monkeypatch.setitem(parts.STAGES, "A", (good, bad, last))
+    first, _ = parts.run_stage("A", tmp_path, rehearse=True)
+    assert [(row.result, row.ok) for row in first] == [
+        ("fine", True),
+        ("ValueError: no such thing", False),
+        ("fine", True),
+    ]
+    assert capsys.readouterr().out.splitlines() == [
+        "  one: item: fine",
+        "✗ bad: : ValueError: no such thing",
+        "  three: item: fine",
+    ]
+    again, _ = parts.run_stage("A", tmp_path, rehearse=True)
+    assert again == first
+    assert calls == ["good", "bad", "cpu", "bad"]
+    with tarfile.open(parts.archive(tmp_path)) as packed:
+        names = {Path(name).name for name in packed.getnames()}
+    assert {"A-good.json", "A-bad.json", "A-last.json"} <= names
+
+
+def test_a_rehearsal_in_small(tmp_path: Path) -> None:
+    """No import, path or option fails for the first time on a GPU."""
+    code = (
+        "import sys; from tests.gpu.support import parts; from tests.gpu import run; "
+        "parts.DTYPES = ('float32',); "
+        "parts.STAGES = {'A': (parts.probe, parts.build, parts.benchmark), "
+        "'B': (parts.tests, parts.index_overflow)}; "
+        f"sys.argv = ['run', '--rehearse', '--keep', {str(tmp_path / 'kept')!r}]; "
+        "sys.exit(run.main())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| fork | preload | CUDA untouched |" in done.stdout
+    assert "| bench | relu, unaligned backward float32 |" in done.stdout
+    assert "| check | large | 2 of 2 pass |" in done.stdout
+    assert "rehearsal on the CPU: proves nothing about a GPU" in done.stdout
+    assert (tmp_path / "kept.tar.gz").is_file()

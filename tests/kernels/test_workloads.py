@@ -9,9 +9,12 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from gradlint.native._workloads import REACHED, Sizes, Work, workloads
+from gradlint.native._workloads import REACHED, Sizes, Work, unusual, workloads
 
 SIZES = Sizes(elements=2**18, matrix=64)
+
+#: For rows whose parameters would be a large share of so few elements.
+LARGER = Sizes(elements=2**21, matrix=64)
 
 #: Beside the large tensors: parameters, and means of rows or channels.
 SMALL = 0.02
@@ -19,7 +22,8 @@ SMALL = 0.02
 
 def work(name: str) -> Work:
     torch.manual_seed(0)
-    return workloads()[name](SIZES, {"dtype": torch.float32})
+    sizes = LARGER if name.endswith("long rows") else SIZES
+    return {**workloads(), **unusual()}[name](sizes, {"dtype": torch.float32})
 
 
 def size(tensors: Iterable[Tensor]) -> int:
@@ -49,7 +53,11 @@ def measured(name: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in workloads() if name not in {"soft_rank", "linear", "attention", "roi_align"}],
+    [
+        name
+        for name in (*workloads(), *unusual())
+        if name not in {"soft_rank", "linear", "attention", "roi_align"}
+    ],
 )
 def test_bytes(name: str) -> None:
     counted = work(name)
@@ -58,6 +66,9 @@ def test_bytes(name: str) -> None:
     if name == "batch_norm":  # all of a channel before the first output, then all of it again
         x = size(counted.inputs)
         forward, backward = forward + x, backward + 2 * x
+    if name.endswith("every second"):  # what lies between is moved too
+        x = size(counted.inputs)
+        forward, backward = forward + x, backward + x
     assert counted.forward == pytest.approx(forward, rel=SMALL)
     assert counted.backward == pytest.approx(backward, rel=SMALL)
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
 #include "common/arrays.h"
 #include "launch.h"
@@ -49,6 +50,8 @@ namespace gradlint::device {
 
 inline int processors(const Context&) { return emulation::processors(); }
 
+inline size_t most_memory() { return emulation::SharedMemory::limit; }
+
 template <class Array>
 Array& shared() {
   static const char key = 0;
@@ -64,6 +67,9 @@ int64_t resident(const Context&, int threads, size_t) {
 
 template <class Block, class Body>
 void start(const Context&, int64_t blocks, int threads, size_t memory, const Body& body) {
+  if (threads > most_threads<Body>) {
+    throw std::runtime_error("emulated CUDA: more threads than the kernel is bounded to");
+  }
   emulation::run(emulation::Known<Body>::kernel, blocks, threads, memory,
                  [&](int64_t block, int thread) {
                    body(Block{block, blocks, thread, threads, emulation::running().memory()});

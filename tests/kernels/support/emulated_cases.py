@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +19,10 @@ WIDTHS = DTYPES[:3]
 #: Where the elements of a tensor are in memory: one after the other; from the second element of a
 #: buffer on, so that nothing is aligned to 16 bytes; every second one; the first axis innermost.
 LAYOUTS = ("dense", "shifted", "every second", "transposed")
+
+#: Elements between rows that are so far apart that offsets take more than 31 bits: of a file that
+#: has no more blocks than are written.
+FAR = 2**31
 
 #: By the call.
 Results = dict[str, list[Tensor]]
@@ -77,6 +82,13 @@ class Case:
             place = torch.full((*shape[:-1], 2 * shape[-1]), torch.nan, dtype=dtype)[..., ::2]
         elif self.layout == "transposed" and len(shape) > 1:
             place = torch.empty(shape[1], shape[0], *shape[2:], dtype=dtype).transpose(0, 1)
+        elif self.layout == "parts of rows" and shape:
+            place = torch.full((*shape[:-1], shape[-1] + 8), torch.nan, dtype=dtype)
+            place = place[..., : shape[-1]]
+        elif self.layout == "far" and len(shape) == 2:
+            with tempfile.NamedTemporaryFile() as file:
+                whole = torch.from_file(file.name, shared=True, size=2 * FAR, dtype=dtype)
+            place = whole.as_strided(shape, (FAR, 2))
         else:
             place = torch.empty(shape, dtype=dtype)
         return place.copy_(values)
@@ -110,6 +122,12 @@ def pointwise() -> Iterator[Case]:
             yield Case(op, (shape,), numbers)
         for layout in LAYOUTS[1:]:
             yield Case(op, ((7, 5, 33),), numbers, layout)
+        yield Case(op, ((9, 3, 40),), numbers, "parts of rows")
+        yield Case(op, ((2, 40),), numbers, "far")
+    for op in ("add_relu", "weighted_sum"):
+        for width in (23, 24):
+            yield Case(op, ((70, width),) * 2, layout="parts of rows")
+        yield Case(op, ((2, 40),) * 2, layout="far")
     for layout in LAYOUTS:
         yield Case("add_relu", ((3, 1, 701),) * 2, layout=layout)
         yield Case("weighted_sum", ((3, 5, 701),) * 2, layout=layout)
