@@ -49,6 +49,7 @@ MISUSES = {
     "too much memory": "too much shared memory",
     "too large an array": "more shared memory than a block has",
     "too many threads": "too many threads, or none",
+    "more threads than bounded": "more threads than the kernel is bounded to",
     "part of a warp": "a block of warps that are not whole",
 }
 
@@ -181,8 +182,8 @@ FAULTS = {
     ),
     "what is not aligned is read in packs": Fault(
         "operands.h",
-        "(elements.strides[k][0] == 1 && aligned)",
-        "elements.strides[k][0] == 1",
+        "if (strides[0] != 1 || !packed) return single;",
+        "if (strides[0] != 1) return single;",
         "map of what is not aligned",
     ),
 }

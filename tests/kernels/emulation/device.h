@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 
 #include "common/arrays.h"
 #include "launch.h"
@@ -67,10 +66,7 @@ int64_t resident(const Context&, int threads, size_t) {
 
 template <class Block, class Body>
 void start(const Context&, int64_t blocks, int threads, size_t memory, const Body& body) {
-  if (threads > most_threads<Body>) {
-    throw std::runtime_error("emulated CUDA: more threads than the kernel is bounded to");
-  }
-  emulation::run(emulation::Known<Body>::kernel, blocks, threads, memory,
+  emulation::run(emulation::Known<Body>::kernel, blocks, threads, most_threads<Body>, memory,
                  [&](int64_t block, int thread) {
                    body(Block{block, blocks, thread, threads, emulation::running().memory()});
                  });

@@ -25,11 +25,12 @@ std::map<std::string, Kernel>& kernels() {
 }
 
 // The limits of CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-void check(int64_t blocks, int threads, size_t memory) {
+void check(int64_t blocks, int threads, int most, size_t memory) {
   constexpr int64_t most_blocks = 0x7fffffff;
   constexpr int most_threads = 1024;
   if (blocks < 1 || blocks > most_blocks) throw std::runtime_error("a grid of no possible size");
   if (threads < 1 || threads > most_threads) throw std::runtime_error("too many threads, or none");
+  if (threads > most) throw std::runtime_error("more threads than the kernel is bounded to");
   if (threads % warp_size != 0) throw std::runtime_error("a block of warps that are not whole");
   if (memory > SharedMemory::limit) throw std::runtime_error("too much shared memory");
 }
@@ -53,14 +54,14 @@ BlockRun& running() {
   return run;
 }
 
-void run(Kernel& kernel, int64_t blocks, int threads, size_t memory,
+void run(Kernel& kernel, int64_t blocks, int threads, int most, size_t memory,
          const std::function<void(int64_t, int)>& thread) {
   BlockRun& block_run = running();
   block_run.begin_launch();
   Order order(static_cast<Order::Kind>(order_kind.load()), order_seed);
   int64_t block = 0;
   try {
-    check(blocks, threads, memory);
+    check(blocks, threads, most, memory);
     const int64_t count = std::min(blocks, last_blocks.load());
     for (int64_t i = 0; i < count; ++i) {
       block = blocks - count + order.block(i, count);

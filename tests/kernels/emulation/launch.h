@@ -27,9 +27,9 @@ struct Known {
   static inline Kernel& kernel = kernel_of(typeid(Body));
 };
 
-// Runs thread(block, t) for all threads of all blocks. Raises std::runtime_error where CUDA would
+// Runs thread(block, t) for all threads of all blocks, of which one may have `most`. Raises std::runtime_error where CUDA would
 // refuse the launch, where threads wait for one another in vain, and for races.
-void run(Kernel& kernel, int64_t blocks, int threads, size_t memory,
+void run(Kernel& kernel, int64_t blocks, int threads, int most, size_t memory,
          const std::function<void(int64_t, int)>& thread);
 
 // Multiprocessors of the device that is stood in for: what is split over them depends on it.

@@ -15,7 +15,8 @@ struct Doubled {
 // What stands behind the elements stays as it was. The first is `shift` elements from where an
 // access of 16 bytes may begin.
 std::string mapped(int64_t shift) {
-  constexpr int64_t count = 2501, behind = 4096, most_shift = 4;
+  constexpr int64_t count = 2501, behind = 4096, most_shift = 3;
+  static_assert((count + behind + most_shift) % 4 == 0, "both arrays begin where a pack may");
   alignas(16) static float memory[2][count + behind + most_shift];
   float *const in = memory[0] + shift, *const out = memory[1] + shift;
   Floats expected(count + behind, -1);

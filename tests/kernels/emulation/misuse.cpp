@@ -13,6 +13,11 @@ auto misused(Body body, int threads = 64, size_t memory = 0) {
   };
 }
 
+struct Bounded {
+  static constexpr int most_threads = 32;
+  void operator()(const Block&) const {}
+};
+
 // A number that depends on which thread writes last.
 std::string race() {
   float last = 0;
@@ -88,6 +93,7 @@ const Trials trials = {
        device::shared<float[12288]>()[0] = 1;
      }, 64, sizeof(float))},
     {"too many threads", misused([](const Block&) {}, 1056)},
+    {"more threads than bounded", misused(Bounded{}, 64)},
     {"part of a warp", misused([](const Block&) {}, 48)},
 };
 

@@ -42,7 +42,7 @@ FAULTS = (
         "distribution(x) + math::vanishing(density(x), x)",
         "distribution(x) - math::vanishing(density(x), x)",
     ),
-    Fault("gumbel_softmax", "= in[1] * (in[0] - inner[0]) / t;", "= in[1] * in[0] / t;"),
+    Fault("gumbel_softmax", "= in[1] * (in[0] - mean) * rate;", "= in[1] * in[0] * rate;"),
     Fault(
         "layer_norm",
         "rstd * (in[1] * in[2] - a - (in[0] - mean) * rstd * an)",
