@@ -41,6 +41,7 @@ from gradlint.running.events import (
     Usage,
 )
 from gradlint.running.job import (
+    AuditWork,
     BenchWork,
     BuildWork,
     CallWork,
@@ -48,6 +49,9 @@ from gradlint.running.job import (
     ConfirmWork,
     DevicesWork,
     Job,
+    LearnWork,
+    ReproduceWork,
+    StarterWork,
     Work,
 )
 from gradlint.trace.originals import at_the_start
@@ -201,8 +205,11 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
 def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:
     """The function that does ``work``. Its module imports torch, hence not at the top here; a
     server that was started for building alone has not imported the rules."""
-    light = isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork))
-    name = "tool_jobs" if light else "jobs"
+    name = "jobs"
+    if isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork)):
+        name = "tool_jobs"
+    elif isinstance(work, (StarterWork, ReproduceWork, LearnWork, AuditWork)):
+        name = "rare_jobs"
     run: Callable[[Work[Any], Emit], None] = importlib.import_module(f"gradlint.running.{name}").run
     return _watched(run) if _is_kept(work) else run
 
