@@ -173,7 +173,9 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     do = _doer(job.work)
     originals = at_the_start()
     needs = Needs()
-    judge = judge_at_the_start() if hasattr(job.work, "ref") else None  # of the user's code
+    # What confirms asks others to run the user's code, which so can't change anything here.
+    runs_it = hasattr(job.work, "ref") and not isinstance(job.work, ConfirmWork)
+    judge = judge_at_the_start() if runs_it else None
     try:
         _confine.limit_memory(job.memory_mb)
         do(job.work, channel.send)
