@@ -110,6 +110,7 @@ from gradlint.experiments.transforms.compiled import (
     opcheck,
     usable_layout,
     why_not_compiled,
+    without_collecting,
 )
 from gradlint.experiments.transforms.reference_points import (
     Point,
@@ -148,21 +149,24 @@ def probe(subject: Subject) -> Outcome:
         findings = _checked(subject) if subject.op.kind == "library" else []
         if any(finding.severity == "error" for finding in findings):
             return Outcome("fail", findings)
-        outcome = _compared(subject)
+        with without_collecting():
+            outcome = _compared(subject)
     outcome.findings[:0] = findings
     return outcome
 
 
 def _compared(subject: Subject) -> Outcome:
     start, other, layout = sample_point(subject), nearby_point(subject), usable_layout(subject)
+    nodes = subject.run.nodes
     try:
         with compiled(subject.problem) as (problem, graphs):
             findings = _differences(subject, problem, start, layout, "torch.compile")
+            traced = graphs.functions == len(nodes)
             if not findings and other is not None:
                 where = "torch.compile at values other than those it was compiled with"
                 findings = _differences(subject, problem, other, layout, where)
-        if not findings and subject.run.nodes:
-            findings = _through_compiled_autograd(subject)
+        if not findings and nodes:
+            findings = _through_compiled_autograd(subject, traced=traced)
     except OpRaised as raised:
         return _raised(subject, raised.error)
     except Exception as error:
@@ -185,10 +189,10 @@ def _differences(
     return [_finding(subject, *item, where) for item in differences_from(subject, got, point)]
 
 
-def _through_compiled_autograd(subject: Subject) -> list[Finding]:
+def _through_compiled_autograd(subject: Subject, *, traced: bool) -> list[Finding]:
     problem = subject.problem
     leaves, outputs = problem.linearize()
-    with compiled_backward():
+    with compiled_backward(traced=traced):
         gradients = problem.pull_from(outputs, leaves, subject.run.cotangents)
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
     found = differences_from(subject, ([], summed), sample_point(subject))
