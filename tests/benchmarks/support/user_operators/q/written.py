@@ -1,0 +1,104 @@
+"""Operators, example inputs, and what is wrong in each wrong/NAME.py.
+
+``inputs`` are arguments at which the fault shows, ``more`` further ones at which the right
+operator was checked.  ``order`` says which derivative of the wrong twin is off, ``second``
+whether the right twin is twice differentiable (None: once only, and marked so).
+"""
+import torch
+
+
+def _g(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def _r(*shape, seed=0, scale=1.0, shift=0.0):
+    """normal float64 leaf"""
+    return (torch.randn(*shape, generator=_g(seed), dtype=torch.float64) * scale + shift).requires_grad_()
+
+
+def _u(*shape, seed=0, lo=0.0, hi=1.0):
+    """uniform float64 leaf"""
+    return (torch.rand(*shape, generator=_g(seed), dtype=torch.float64) * (hi - lo) + lo).requires_grad_()
+
+
+def _c(*shape, seed=0):
+    """normal complex128 leaf"""
+    return torch.randn(*shape, generator=_g(seed), dtype=torch.complex128).requires_grad_()
+
+
+def _d(t):
+    """the same, not a leaf that wants a gradient"""
+    return t.detach()
+
+
+def _t(x, dtype=None):
+    return torch.tensor(x, dtype=dtype)
+
+
+def _f(x):
+    return torch.tensor(x, dtype=torch.float64, requires_grad=True)
+
+
+def _fill(m, seed=5, scale=0.5, **shift):
+    """seeded parameters in float64"""
+    m = m.double()
+    g = _g(seed)
+    with torch.no_grad():
+        for k, p in m.named_parameters():
+            p.copy_(torch.randn(p.shape, generator=g, dtype=torch.float64) * scale + shift.get(k, 0.0))
+    return m
+
+
+def _positive(m, seed=5):
+    """seeded parameters in (0.2, 1.2), float64"""
+    m = m.double()
+    g = _g(seed)
+    with torch.no_grad():
+        for p in m.parameters():
+            p.copy_(torch.rand(p.shape, generator=g, dtype=torch.float64) + 0.2)
+    return m
+
+
+CASES = []
+
+
+def _case(name, object, inputs, more, bug, fits, make=None, order="both", second=True):
+    c = {"name": name, "group": name, "object": object, "inputs": inputs, "more": more, "shows": inputs,
+         "kind": "module" if make else "function", "bug": bug, "fits": fits, "order": order, "second": second}
+    if make:
+        c["make"] = make
+    CASES.append(c)
+
+
+# ---- audio and signals
+_case("teager_energy", "TeagerKaiser", lambda: (_r(2, 6),), [lambda: (_r(3, seed=3),), lambda: (_r(2, 2, 5, seed=4),)],
+      "the two neighbours' contributions land on each other's sample", ["swapped", "off by one"])
+_case("comb_filter", "FeedbackComb", lambda: (_r(2, 7), _f(0.6), 2), [lambda: (_r(5, seed=3), _f(-0.4), 1), lambda: (_r(2, 2, 3, seed=4), _d(_f(0.9)), 3), lambda: (_d(_r(1, 4)), _f(0.5), 3)],
+      "the feedback gain's gradient takes the incoming gradient instead of the one run back through the recursion", ["wrong tensor", "missing term"])
+_case("spectral_flatness", "SpectralFlatness", lambda: (_u(2, 5, 3, lo=0.1, hi=2), 1), [lambda: (_u(3, 4, lo=0.1),), lambda: (_u(4, seed=2, lo=0.05), 0, 1e-2)],
+      "the bins are counted along the last axis whatever dim is", ["axis", "option", "factor"])
+_case("goertzel", "GoertzelPower", lambda: (_r(2, 5), _f([0.11, 0.3, 0.42])), [lambda: (_r(1, 4, seed=2), _f([0.2])), lambda: (_d(_r(3, 6, seed=3)), _f([0.05, 0.25]))],
+      "the cosine part of the frequency's gradient has the wrong sign", ["sign"])
+_case("mdct_frames", "MDCTFrames", lambda: (_r(3, 8), _u(8, seed=1, lo=0.2)), [lambda: (_r(2, 2, 4), _u(4, seed=1)), lambda: (_r(2), _u(2, seed=1)), lambda: (_d(_r(1, 6)), _u(6, seed=2))],
+      "the frames are saved after they were windowed, so the window's gradient has the window in it", ["saved tensor", "wrong tensor"])
+# ---- images
+_case("integral_image", "IntegralImage", lambda: (_r(2, 3, 4), True), [lambda: (_r(2, 1, 2, 3, seed=2),), lambda: (_r(3, 2, seed=3), True), lambda: (_r(1, 4),)],
+      "for exclusive sums backward shifts the same way as forward instead of back", ["off by one", "option"])
+_case("space_to_depth", "SpaceToDepth", lambda: (_r(1, 2, 4, 6), 2), [lambda: (_r(2, 1, 3, 3, seed=2), 3), lambda: (_r(1, 3, 2, 2), 1), lambda: (_r(2, 2, 2, 4), 2)],
+      "rows and columns inside a block change places on the way back", ["transpose", "axis"])
+_case("spatial_soft_argmax", "SoftArgmax2d", lambda: (_r(2, 2, 3, 4), _f(0.6)), [lambda: (_r(1, 1, 2, 2), _f([1.5])), lambda: (_r(1, 3, 1, 4, seed=4), _d(_f(2.0)))],
+      "the temperature's gradient lacks one of its two divisions by the temperature", ["missing factor"])
+_case("rgb_to_ycbcr", "RGBToYCbCr", lambda: (_u(2, 3, 2, 2),), [lambda: (_u(1, 3, 1, 4, seed=3),), lambda: (_r(3, 3, 2, 1),)],
+      "backward applies the colour matrix instead of its transpose", ["transpose"])
+_case("gamma_correct", "GammaCorrection", lambda: (_u(2, 3, 2, 3),), [lambda: (_u(1, 3, 2, 1, seed=4),), lambda: (_u(2, 3, 1, 1, seed=2, lo=-0.3),)],
+      "pixels below the floor are left out of gamma's gradient, though the lifted value still depends on gamma", ["saturated", "mask"],
+      make=lambda cls: _positive(cls(3, gain=1.3, floor=0.3)))
+_case("roi_mean", "RoIMean", lambda: (_r(2, 4, 5), _t([[0, 0, 2, 1], [1, 1, 4, 3], [3, 0, 3, 0]])), [lambda: (_r(1, 3, 2), _t([[0, 1, 1, 2]])), lambda: (_r(3, 2, 2), _t([[0, 0, 1, 1], [0, 0, 1, 1]]))],
+      "where boxes overlap the later one overwrites the earlier one's gradient", ["repeated index"])
+# ---- losses
+_case("wing_loss", "WingLoss", lambda: (_r(3, 2, scale=2), _r(3, 2, seed=1, scale=2), 3.0, 0.5), [lambda: (_r(2, 4, scale=9), _r(2, 4, seed=1)), lambda: (_r(3), _d(_r(3, seed=1)), 0.5, 2.0)],
+      "the logarithmic part lacks the division by eps; hidden at eps = 1", ["missing factor", "option"])
+_case("concordance", "ConcordanceLoss", lambda: (_r(2, 5), _r(2, 5, seed=1, shift=0.8)), [lambda: (_r(4, seed=2), _r(4, seed=3)), lambda: (_r(2, 2, 3), _d(_r(2, 2, 3, seed=1)))],
+      "the difference of the means keeps its sign in y's gradient", ["sign"])
+_case("barlow_twins", "BarlowTwinsLoss", lambda: (_r(4, 3), _r(4, 3, seed=1), 0.1), [lambda: (_r(2, 2), _r(2, 2, seed=1), 5e-3), lambda: (_r(3, 4), _d(_r(3, 4, seed=1)), 1.0)],
+      "the cross-correlation's gradient is not transposed for the first view", ["transpose"])
