@@ -102,3 +102,37 @@ _case("concordance", "ConcordanceLoss", lambda: (_r(2, 5), _r(2, 5, seed=1, shif
       "the difference of the means keeps its sign in y's gradient", ["sign"])
 _case("barlow_twins", "BarlowTwinsLoss", lambda: (_r(4, 3), _r(4, 3, seed=1), 0.1), [lambda: (_r(2, 2), _r(2, 2, seed=1), 5e-3), lambda: (_r(3, 4), _d(_r(3, 4, seed=1)), 1.0)],
       "the cross-correlation's gradient is not transposed for the first view", ["transpose"])
+# ---- language models
+_case("entmax15", "Entmax15", lambda: (_r(2, 5, scale=1.5),), [lambda: (_r(3, 2, 2, seed=1), 0), lambda: (_r(4, seed=3, scale=3),), lambda: (_r(2, 3, 2, seed=7, scale=0.3), -2)],
+      "the mean is weighted by the probabilities, as in softmax, instead of by their square roots", ["wrong tensor"])
+_case("pointer_mix", "PointerMix", lambda: (_u(2, 1, lo=0.2, hi=0.8), _u(2, 5, seed=1), _u(2, 3, seed=2), _t([[1, 4, 1], [0, 2, 2]])),
+      [lambda: (_u(1, 1), _u(1, 2, seed=1), _d(_u(1, 4, seed=2)), _t([[0, 0, 0, 1]])), lambda: (_u(3, 1), _d(_u(3, 4, seed=1)), _u(3, 1, seed=2), _t([[3], [0], [2]]))],
+      "p_gen's gradient forgets what the copy distribution loses", ["missing term"])
+_case("t5_bias", "RelativeBias", lambda: (_r(2, 2, 3, 4),), [lambda: (_r(1, 2, 6, 2, seed=1),), lambda: (_r(3, 2, 1, 1, seed=2),)],
+      "the pairs of one bucket overwrite each other's gradient", ["repeated index"], make=lambda cls: _fill(cls(2)), order="first")
+_case("softmax_one", "QuietSoftmax", lambda: (_r(2, 4),), [lambda: (_r(3, 2, 2, seed=2), 1), lambda: (_r(3, seed=3, shift=-4.0), 0)],
+      "the probabilities are renormalised in backward although they do not sum to one", ["factor"])
+_case("talking_heads", "TalkingHeadsMix", lambda: (_r(2, 2, 2, 3), _r(2, 3, seed=1), _t([[False, True, True], [False, False, True]])),
+      [lambda: (_r(1, 3, 2, 2), _r(3, 1, seed=1)), lambda: (_r(1, 2, 1, 2), _d(_r(2, 2, seed=1)), _t([[[[True, False]]]]))],
+      "the mask is inverted in backward; shows only with a mask", ["mask", "option"])
+_case("fused_linear_ce", "FusedLinearCrossEntropy", lambda: (_r(5, 3), _r(4, 3, seed=1), _t([1, 0, -100, 3, 3])), [lambda: (_r(2, 2), _r(3, 2, seed=1), _t([0, 2]), 8), lambda: (_r(3, 2), _d(_r(2, 2, seed=1)), _t([1, 1, 7]), 1, 7)],
+      "the weight's gradient, computed in forward, is not scaled by the incoming one", ["ignores grad_output", "missing factor"], order="first", second=None)
+_case("dpo_loss", "DPOLoss", lambda: (_r(3, shift=-2.0), _r(3, seed=1), _d(_r(3, seed=2)), _d(_r(3, seed=3)), 0.5, 0.2),
+      [lambda: (_r(2), _r(2, seed=1), _r(2, seed=2), _r(2, seed=3)), lambda: (_r(4), _d(_r(4, seed=1)), _r(4, seed=2), _d(_r(4, seed=3)), 2.0, 0.1)],
+      "the smoothed part has the wrong sign; shows only with label_smoothing", ["sign", "option"])
+_case("grouped_linear", "GroupedLinear", lambda: (_r(6, 3), _r(3, 3, 2, seed=1), [3, 1, 2]), [lambda: (_r(3, 2), _r(2, 2, 2, seed=1), [0, 3]), lambda: (_r(2, 1), _d(_r(1, 1, 4, seed=1)), [2])],
+      "an expert's weight gradient is averaged over its rows instead of summed", ["factor", "reduction"])
+# ---- graphs and knowledge bases
+_case("sym_norm_adj", "SymNormAdjacency", lambda: (_u(4, 4),), [lambda: (_u(2, 3, 3, seed=1),), lambda: (_u(1, 1, seed=1),)],
+      "the column's share of the degree's gradient is taken to equal the row's, true only for symmetric g * a", ["transpose", "axis"])
+_case("pair_norm", "PairNorm", lambda: (_r(4, 3),), [lambda: (_r(5, 2, seed=1),), lambda: (_r(3, 1, seed=4),)],
+      "the norm's term is averaged over all entries instead of over the nodes", ["factor"], make=lambda cls: cls(2.0))
+_case("complex_score", "ComplExScore", lambda: (_c(4, 2), _c(2, 2, seed=1), _t([[0, 1, 3], [2, 0, 0], [1, 1, 1]])), [lambda: (_c(2, 3), _c(1, 3, seed=1), _t([[0, 0, 1]])), lambda: (_d(_c(3, 1)), _c(3, 1, seed=1), _t([[0, 2, 1], [2, 2, 1]]))],
+      "the relation's gradient is the conjugate of the right one", ["complex", "conjugate"])
+_case("laplacian_energy", "DirichletEnergy", lambda: (_r(4, 2), _u(4, seed=1), _t([[0, 1, 2, 0], [1, 2, 3, 3]])), [lambda: (_r(3, 1), _u(2, seed=1), _t([[0, 1], [2, 2]])), lambda: (_r(2, 3), _d(_u(1, seed=1)), _t([[1], [0]]))],
+      "the target node is pushed the same way as the source", ["sign"])
+# ---- recommendation
+_case("logq_softmax", "LogQSoftmax", lambda: (_r(3, 2), _r(3, 2, seed=1), _r(3, seed=2), 0.7, _t([5, 2, 5])), [lambda: (_r(4, 2), _r(4, 2, seed=1), _r(4, seed=2), 1.0), lambda: (_r(2, 3), _d(_r(2, 3, seed=1)), _d(_r(2, seed=2)), 0.5)],
+      "log_q's gradient is summed over the items instead of the users", ["axis"])
+_case("din_pool", "InterestPool", lambda: (_r(2, 2), _r(2, 4, 2, seed=1), _t([2, 3])), [lambda: (_r(1, 3), _r(1, 2, 3, seed=1)), lambda: (_d(_r(3, 1)), _r(3, 2, 1, seed=1), _t([0, 2, 1]))],
+      "backward counts one step past each length; shows only with lengths", ["off by one", "mask", "option"])
