@@ -136,3 +136,34 @@ _case("logq_softmax", "LogQSoftmax", lambda: (_r(3, 2), _r(3, 2, seed=1), _r(3, 
       "log_q's gradient is summed over the items instead of the users", ["axis"])
 _case("din_pool", "InterestPool", lambda: (_r(2, 2), _r(2, 4, 2, seed=1), _t([2, 3])), [lambda: (_r(1, 3), _r(1, 2, 3, seed=1)), lambda: (_d(_r(3, 1)), _r(3, 2, 1, seed=1), _t([0, 2, 1]))],
       "backward counts one step past each length; shows only with lengths", ["off by one", "mask", "option"])
+# ---- physics and partial differential equations
+_case("leapfrog_chain", "LeapfrogChain", lambda: (_r(3), _r(3, seed=1), _f(1.5), _f(0.4), 0.2, 3), [lambda: (_r(2, 2), _r(2, 2, seed=1), _d(_f(1.0)), _f(0.1), 0.1, 1), lambda: (_r(2, seed=3), _d(_r(2, seed=4)), _f(2.0), _d(_f(0.0)), 0.3, 4)],
+      "the reversed drift comes after the first half kick, which is then taken at the wrong position", ["wrong order", "wrong tensor"], order="first", second=None)
+_case("morse_bonds", "MorseBonds", lambda: (_r(4, 3), _u(3, lo=0.5), _f(1.2), _u(3, seed=1, lo=0.7, hi=1.3), _t([[0, 1], [1, 2], [3, 1]])),
+      [lambda: (_r(2, 3, seed=2), _f(1.0), _f([0.8]), _d(_f(1.0)), _t([[1, 0]])), lambda: (_d(_r(3, 3)), _u(2), _u(2, seed=1), _f(0.9), _t([[0, 1], [0, 2]]))],
+      "the force points along the bond vector instead of its unit vector", ["missing factor"])
+_case("rusanov_flux", "RusanovFlux", lambda: (_r(2, 4), _r(2, 4, seed=1)), [lambda: (_r(3, seed=2), _r(3, seed=3)), lambda: (_r(1, 2, seed=5), _d(_r(1, 2, seed=6)))],
+      "the wave speed's gradient goes to the slower state", ["mask", "inverted"], order="first", second=None)
+_case("spectral_derivative", "SpectralDerivative", lambda: (_r(2, 6), 1), [lambda: (_r(5, seed=1), 2), lambda: (_r(2, 2, 4, seed=2), 3, 1.0), lambda: (_r(1, 7, seed=2), 1, 3.0)],
+      "the adjoint's symbol is not conjugated, so odd orders have the wrong sign", ["sign", "conjugate"])
+_case("coulomb_energy", "CoulombEnergy", lambda: (_r(4, 3), _r(4, seed=1)), [lambda: (_r(2, 3, seed=2), _r(2, seed=3), 1.0), lambda: (_r(3, 2, seed=3), _d(_r(3, seed=4)), 0.3)],
+      "a charge's gradient counts only the pairs in which it comes first", ["missing term"])
+_case("barycentric_interp", "BarycentricInterp", lambda: (_u(3, 2), _u(3, 3, 2, seed=1, hi=4), _r(3, 3, 2, seed=2)), [lambda: (_u(1, 2), _u(1, 3, 2, seed=3, hi=2), _r(1, 3, 1, seed=4)), lambda: (_d(_u(2, 2)), _u(2, 3, 2, seed=2, hi=3), _d(_r(2, 3, 4, seed=2)))],
+      "a vertex gets the point's slope through its own weight only", ["missing term"])
+_case("hermite_spline", "CubicHermite", lambda: (_f([0.3, 1.7, 2.9, 0.9]), _d(_f([0.0, 0.5, 2.0, 3.2])), _r(4, 2), _r(4, 2, seed=1)),
+      [lambda: (_f([0.2]), _d(_f([0.0, 2.0])), _r(2, 1), _r(2, 1, seed=1)), lambda: (_d(_f([0.4, 0.6])), _d(_f([0.0, 1.0, 1.5])), _r(3, 3), _d(_r(3, 3, seed=1)))],
+      "the slopes' gradient lacks the interval's length; hidden for unit knots", ["missing factor"])
+# ---- robotics and geometry
+_case("euler_zyx", "EulerZYX", lambda: (_r(2, 3),), [lambda: (_r(3, seed=3),), lambda: (_r(2, 1, 3, seed=4),)],
+      "the roll axis is not turned by the pitch", ["missing factor", "missing term"])
+_case("dh_transform", "DHTransform", lambda: (_r(3), _r(3, seed=1), _r(3, seed=2), _r(3, seed=3)), [lambda: (_r(1), _d(_r(1, seed=1)), _r(1, seed=2), _r(1, seed=3)), lambda: (_r(2, 2), _r(2, 2, seed=1), _d(_r(2, 2, seed=2)), _d(_r(2, 2, seed=3)))],
+      "theta's gradient misses the y component of the link offset", ["missing term"])
+_case("solid_angle", "SolidAngle", lambda: (_r(2, 3, 3),), [lambda: (_r(3, 3, seed=2),), lambda: (_r(2, 1, 3, 3, seed=3),)],
+      "the operands of b's cross product are swapped", ["sign", "swapped"])
+_case("point_to_plane", "PointToPlane", lambda: (_r(6, scale=0.3), _r(3, 3, seed=1), _r(3, 3, seed=2), _r(3, 3, seed=3), _u(3, lo=0.2)),
+      [lambda: (_r(6), _r(1, 3, seed=1), _d(_r(1, 3, seed=2)), _d(_r(1, 3, seed=3))), lambda: (_d(_r(6)), _r(2, 3, seed=1), _r(2, 3, seed=2), _r(2, 3, seed=3), _d(_u(2)))],
+      "the weights' gradient is formed after the incoming gradient was weighted; shows only with weights", ["wrong order", "option"])
+_case("unicycle_rollout", "UnicycleRollout", lambda: (_r(2, 3), _r(2, 3, 2, seed=1), 0.3), [lambda: (_r(1, 3), _r(1, 1, 2, seed=1)), lambda: (_d(_r(1, 3)), _r(1, 4, 2, seed=1), 1.0)],
+      "the turn rate is given the heading's gradient one step early", ["off by one"], order="first", second=None)
+_case("spherical_coords", "ToSpherical", lambda: (_r(4, 3),), [lambda: (_r(3, seed=2),), lambda: (_r(2, 2, 3, seed=3, scale=3),)],
+      "the polar angle's share of z's gradient lacks one division by the radius", ["missing factor", "several outputs"])
