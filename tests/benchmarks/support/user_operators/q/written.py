@@ -167,3 +167,38 @@ _case("unicycle_rollout", "UnicycleRollout", lambda: (_r(2, 3), _r(2, 3, 2, seed
       "the turn rate is given the heading's gradient one step early", ["off by one"], order="first", second=None)
 _case("spherical_coords", "ToSpherical", lambda: (_r(4, 3),), [lambda: (_r(3, seed=2),), lambda: (_r(2, 2, 3, seed=3, scale=3),)],
       "the polar angle's share of z's gradient lacks one division by the radius", ["missing factor", "several outputs"])
+# ---- quantum and linear algebra
+_case("state_fidelity", "StateFidelity", lambda: (_c(2, 3), _c(2, 3, seed=1)), [lambda: (_c(4, seed=2), _c(4, seed=3)), lambda: (_c(1, 2, 2, seed=2), _d(_c(1, 2, 2, seed=3)))],
+      "the overlap is conjugated in both states' gradients", ["complex", "conjugate"])
+_case("spd_sqrt", "SPDSqrt", lambda: ((_d(_r(2, 3, 3)) @ _d(_r(2, 3, 3)).mT + 0.5 * torch.eye(3, dtype=torch.float64)).requires_grad_(),),
+      [lambda: (_f([[2.0, 0.3], [0.3, 1.0]]),), lambda: (_f([[1.5]]),), lambda: (_f([[1.0, 0.0], [0.0, 1.0]]),)],
+      "the Sylvester equation's denominator takes one eigenvalue twice", ["missing term"], order="first", second=None)
+# ---- finance
+_case("nelson_siegel", "NelsonSiegel", lambda: (_r(2, 3), _u(2, seed=1, lo=0.5, hi=3), _d(_f([0.25, 1.0, 5.0, 10.0]))), [lambda: (_r(1, 3), _f([1.8]), _f([0.5, 2.0])), lambda: (_d(_r(3, 3)), _u(3, seed=1, lo=1.0, hi=2), _f([3.0]))],
+      "the curvature loading's derivative has the wrong sign in its exponential", ["sign"])
+_case("average_drawdown", "AverageDrawdown", lambda: (_f([[1.0, 1.3, 1.1, 0.9, 1.4, 1.2], [1.0, 0.8, 0.7, 0.9, 0.95, 0.6]]),), [lambda: (_u(3, 4, lo=0.5, hi=2),), lambda: (_u(1, 1, lo=0.5),)],
+      "of all days under one peak only the last counts for the peak's gradient", ["repeated index"], order="first")
+# ---- chemistry and biology
+_case("hill_response", "HillResponse", lambda: (_u(3, 2, lo=0.2, hi=4),), [lambda: (_u(2, seed=1, lo=0.2),), lambda: (_u(2, 2, 2, seed=2, lo=0.1, hi=2),)],
+      "the slope's gradient forgets log_ec50; hidden at its initial zero", ["missing term"], make=lambda cls: _fill(cls(2), slope=1.0))
+_case("debye_scattering", "DebyeScattering", lambda: (_r(4, 3), _u(4, lo=0.5, hi=2), _f([0.5, 1.5, 3.0])), [lambda: (_r(2, 3, seed=2), _r(2, seed=1), _d(_f([1.0]))), lambda: (_d(_r(3, 3)), _d(_r(3, seed=1)), _f([0.7, 2.0]))],
+      "the self scattering term's derivative lacks its factor 2", ["factor"])
+_case("tanimoto", "TanimotoSimilarity", lambda: (_u(3, 4), _u(2, 4, seed=1)), [lambda: (_u(1, 2), _u(1, 2, seed=1)), lambda: (_u(2, 3), _d(_u(3, 3, seed=1)))],
+      "the inner product's occurrence in the denominator is forgotten", ["missing term"])
+_case("hmm_forward", "HMMLogLikelihood", lambda: (_r(2), _r(2, 2, seed=1), _r(2, 4, 2, seed=2)), [lambda: (_r(3), _r(3, 3, seed=1), _r(1, 2, 3, seed=2)), lambda: (_d(_r(2)), _r(2, 2, seed=1), _d(_r(3, 1, 2, seed=2)))],
+      "the sequences' incoming gradients are summed before weighting, right for a batch of one only", ["reduction"], order="first", second=None)
+# ---- quantisation and compression
+_case("vq_losses", "VectorQuantise", lambda: (_r(5, 2), _r(3, 2, seed=1), 1.0), [lambda: (_r(2, 3), _r(4, 3, seed=1)), lambda: (_r(3, 1), _d(_r(2, 1, seed=1)), 0.5)],
+      "the loss's share of the codebook's gradient is dropped as soon as the codes are used as well", ["missing term", "several outputs"])
+_case("groupwise_dequant_linear", "GroupwiseDequantLinear", lambda: (_r(2, 4), _t([[1, -3, 7, 0], [5, 2, -8, 4], [0, 1, 1, -2]], torch.int8), _u(3, 2, lo=0.1, hi=0.5), _r(3, 2, seed=1)),
+      [lambda: (_r(1, 3), _t([[1, 2, 3]], torch.int8), _u(1, 1, lo=0.1), _d(_r(1, 1))), lambda: (_d(_r(2, 2)), _t([[4, 2], [-3, 1]], torch.int8), _u(2, 2, lo=0.1), _r(2, 2))],
+      "the zero point's gradient lacks the scale", ["missing factor"])
+# ---- layers
+_case("group_norm_affine", "GroupNormAffine", lambda: (_r(2, 4, 3),), [lambda: (_r(1, 4, 2, 2, seed=1),), lambda: (_r(3, 4, seed=2),)],
+      "the weight is applied after the projection although it varies inside a group; hidden at the initial ones", ["wrong order"], make=lambda cls: _fill(cls(2, 4)))
+_case("scalar_mix", "ScalarMix", lambda: (_d(_r(3)), _r(2, 2, seed=1), _r(2, 2, seed=2), _r(2, 2, seed=3)), [lambda: (_r(2), _r(3, seed=1), _r(3, seed=2)), lambda: (_r(1), _r(1, 2, seed=1)), lambda: (_r(2), _d(_r(2, seed=1)), _r(2, seed=2))],
+      "needs_input_grad is read one place too early: with frozen logits the first layer gets None", ["none", "needs_input_grad", "off by one"])
+_case("squareplus", "SquarePlus", lambda: (_r(2, 4),), [lambda: (_r(3, seed=1), 1.0), lambda: (_r(2, 1, 2, seed=1, scale=3), 0.5)],
+      "the hand-written second derivative lacks b; hidden at b = 1", ["missing factor", "double backward"], order="second")
+_case("masked_scale", "KeepAndScale", lambda: (_r(2, 3), _t([[True, False, True], [False, True, True]]), 0.4), [lambda: (_r(2, 2, 2), _t([True, False]), 0.0), lambda: (_r(4), _t([False, False, True, True]), 0.5)],
+      "the incoming gradient is masked in place", ["modified input"], order="first")
