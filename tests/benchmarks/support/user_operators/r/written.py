@@ -21,6 +21,11 @@ def _u(*shape, seed=0, lo=0.0, hi=1.0):
     return (torch.rand(*shape, generator=_g(seed), dtype=torch.float64) * (hi - lo) + lo).requires_grad_()
 
 
+def _unit(*shape, seed=0):
+    """unit vectors along the last axis, float64 leaf"""
+    return torch.nn.functional.normalize(_d(_r(*shape, seed=seed)), dim=-1).requires_grad_()
+
+
 def _c(*shape, seed=0):
     """normal complex128 leaf"""
     return torch.randn(*shape, generator=_g(seed), dtype=torch.complex128).requires_grad_()
@@ -114,8 +119,6 @@ _case("ridge_fit", "Ridge", lambda: (_r(4, 2), _r(4, seed=1), _f(0.5)), [lambda:
       "the target is taken where the residual belongs", ["wrong tensor", "missing term"])
 _case("horner", "Horner", lambda: (_c(4), _c(2, 2, seed=1)), [lambda: (_r(3), _r(4, seed=1)), lambda: (_d(_c(1)), _c(2, seed=1)), lambda: (_c(2), _d(_c(3, seed=1)))],
       "the derivative is not conjugated for the point", ["complex", "conjugate"])
-_case("mobius", "Mobius", lambda: (_c(3), _c(1, seed=1), _c(1, seed=2), _c(1, seed=3), _c(1, seed=4)), [lambda: (_r(2, 2), _f(1.0), _f(0.3), _f(0.1), _f(3.0)), lambda: (_d(_c(2, 1)), _c(3, seed=1), _d(_c(3, seed=2)), _c(3, seed=3), _c(3, seed=4))],
-      "b and c are mixed up in the derivative", ["wrong tensor"])
 _case("toeplitz_mv", "ToeplitzMV", lambda: (_r(5), _r(2, 3, seed=1)), [lambda: (_r(6), _r(3, seed=1)), lambda: (_r(4), _d(_r(2, 1, 2, seed=1)))],
       "the diagonals are gathered from the transposed positions", ["transpose"])
 _case("rev_logcumsumexp", "RevLogCumSumExp", lambda: (_r(2, 4),), [lambda: (_r(3, 2, seed=1), 0), lambda: (_r(1, seed=2),), lambda: (_r(2, 3, 2, seed=3), 1)],
@@ -124,5 +127,28 @@ _case("ragged_cumsum", "RaggedCumsum", lambda: (_r(6, 2), _t([0, 2, 3, 6]), True
       "exclusive sums are sent back like inclusive ones", ["off by one", "option"])
 _case("jagged_bmm", "JaggedDenseBmm", lambda: (_r(5, 2), _r(3, 2, 2, seed=1), _t([0, 2, 2, 5])), [lambda: (_r(3, 3), _r(1, 3, 2, seed=1), _t([0, 3])), lambda: (_d(_r(2, 1)), _r(2, 1, 4, seed=1), _t([0, 1, 2]))],
       "a matrix is reshaped instead of transposed", ["transpose"])
-_case("trimmed_mean", "TrimmedMean", lambda: (_r(2, 6), 1), [lambda: (_r(5, 2, seed=1), 2, 0), lambda: (_r(3, seed=2), 0)],
-      "the kept values are divided by the count of all; hidden without trimming", ["factor"])
+_case("rgb_to_hsv", "Rgb2Hsv", lambda: (_u(5, 3, lo=0.1), 1e-8), [lambda: (_u(2, 2, 3, seed=1), 1e-3), lambda: (_u(3, seed=2, lo=0.2), 0.1)],
+      "the hue's dependence on the chroma it is divided by is forgotten", ["missing term"])
+_case("xyz_to_lab", "XYZ2Lab", lambda: (_f([[0.3, 0.4, 0.5], [0.004, 0.2, 0.003], [0.9, 0.006, 0.7]]),), [lambda: (_u(2, 2, 3, seed=1),), lambda: (_f([0.001, 0.002, 0.5]),)],
+      "the slope of the linear part near black has delta once instead of squared", ["factor", "branch"], order="both")
+_case("vtrap", "VTrap", lambda: (_f([-2.0, 0.0, 3.0, 0.5]), _f(1.5)), [lambda: (_r(2, 3, seed=1, scale=3), _f(0.7)), lambda: (_f(-1.0), _f(1.0))],
+      "the series at zero is used in forward only: NaN at x = 0", ["nan"])
+_case("dct2_fft", "DCT2", lambda: (_r(2, 5), True), [lambda: (_r(4, seed=1), False), lambda: (_r(2, 2, 3, seed=2), True), lambda: (_r(1, 1), True)],
+      "the constant term's weight is multiplied by sqrt 2 instead of divided; only with ortho", ["factor", "option"])
+_case("channel_shuffle", "Shuffle", lambda: (_r(2, 6, 2), 2), [lambda: (_r(1, 4, 2, 2), 2), lambda: (_r(1, 6, 1, 1, seed=1), 3), lambda: (_r(2, 3, seed=2), 3)],
+      "backward shuffles with the same grouping; hidden where the groups are as many as their channels", ["transpose"])
+_case("pagerank", "PageRank", lambda: (_u(4, 4, lo=0.1), _f([0.4, 0.3, 0.2, 0.1]), 0.8, 200), [lambda: (_u(2, 2, lo=0.1, seed=1), _d(_f([0.5, 0.5])), 0.85, 250), lambda: (_d(_u(3, 3, lo=0.2)), _u(3, seed=1), 0.5, 100)],
+      "the outer product of the ranks and the adjoint is transposed", ["transpose"], order="first", second=None)
+_case("gcc_phat", "GccPhat", lambda: (_r(2, 4), _r(2, 4, seed=1), 0.1), [lambda: (_r(5, seed=2), _r(5, seed=3), 1.0), lambda: (_r(1, 3, seed=2), _d(_r(1, 3, seed=3)), 0.5)],
+      "the modulus in the derivative of the whitening has eps added, too", ["eps", "wrong tensor"])
+_case("neo_hookean", "NeoHookean", lambda: ((torch.eye(3, dtype=torch.float64) + 0.2 * _d(_r(2, 3, 3))).requires_grad_(), _f(1.3), _f(0.7)),
+      [lambda: ((torch.eye(3, dtype=torch.float64) + 0.1 * _d(_r(3, 3, seed=1))).requires_grad_(), _f(0.5), _d(_f(2.0))), lambda: (_d(torch.eye(3, dtype=torch.float64)) * 1.2, _f(0.5), _f(2.0))],
+      "the inverse of the deformation gradient is not transposed", ["transpose"])
+_case("slerp", "Slerp", lambda: (_unit(2, 4, seed=1), _unit(2, 4, seed=2), _f(0.3)), [lambda: (_unit(3, seed=3), _unit(3, seed=4), _f([0.0])), lambda: (_unit(3, 2, seed=5), _d(_unit(3, 2, seed=6)), _u(3, 1)), lambda: (_d(_unit(2, 3, seed=1)), _d(_unit(2, 3, seed=2)), _f(1.0))],
+      "the shares of the angle go to the wrong ends", ["swapped"])
+_case("sampson", "Sampson", lambda: (_r(3, 3), _r(4, 2, seed=1), _r(4, 2, seed=2)), [lambda: (_r(3, 3, seed=3), _d(_r(2, 2, seed=1)), _r(2, 2, seed=2)), lambda: (_d(_r(3, 3)), _r(1, 2, seed=4), _d(_r(1, 2, seed=5)))],
+      "the denominator's gradient counts the third component of the lines", ["missing factor", "mask"])
+_case("analytic_env", "Envelope", lambda: (_r(2, 5),), [lambda: (_r(6, seed=1),), lambda: (_r(1, 2, 3, seed=2),)],
+      "the phase factor of the modulus is conjugated", ["complex", "conjugate"])
+_case("quick_gelu", "QuickGELU", lambda: (_r(2, 3), 1.702), [lambda: (_r(4, seed=1),), lambda: (_r(1, 2, 2, seed=2, scale=3), 1.0)],
+      "the hand-written second derivative has a 1 in place of a 2", ["factor", "double backward"], order="second")
