@@ -21,6 +21,11 @@ def _u(*shape, seed=0, lo=0.0, hi=1.0):
     return (torch.rand(*shape, generator=_g(seed), dtype=torch.float64) * (hi - lo) + lo).requires_grad_()
 
 
+def _rt(rows, columns, seed=0):
+    """a normal float64 leaf that is the transpose of a contiguous matrix"""
+    return _d(_r(columns, rows, seed=seed)).t().requires_grad_()
+
+
 def _unit(*shape, seed=0):
     """unit vectors along the last axis, float64 leaf"""
     return torch.nn.functional.normalize(_d(_r(*shape, seed=seed)), dim=-1).requires_grad_()
@@ -152,3 +157,41 @@ _case("analytic_env", "Envelope", lambda: (_r(2, 5),), [lambda: (_r(6, seed=1),)
       "the phase factor of the modulus is conjugated", ["complex", "conjugate"])
 _case("quick_gelu", "QuickGELU", lambda: (_r(2, 3), 1.702), [lambda: (_r(4, seed=1),), lambda: (_r(1, 2, 2, seed=2, scale=3), 1.0)],
       "the hand-written second derivative has a 1 in place of a 2", ["factor", "double backward"], order="second")
+# ---- with flags and checks
+_case("masked_bce", "_MaskedBCEWithLogits", lambda: (_r(3, 2), _u(3, 2, seed=1), _u(2, seed=2, lo=0.5, hi=3), _t([[True, False], [True, True], [False, True]]), "mean"),
+      [lambda: (_r(2, 3), _d(_u(2, 3, seed=1)), _d(_f([1.0, 2.0, 0.5])), None, "mean"), lambda: (_r(2, 2), _u(2, 2), _u(2), _d(_f([[1.0], [0.0]])), "sum"), lambda: (_d(_r(2, 1)), _u(2, 1), _u(1), _t([[True], [True]]), "none")],
+      "the mean's gradient is divided by the count of all entries; hidden without a mask", ["factor", "mask", "mean"])
+_case("distill_kl", "DistillKL", lambda: (_r(3, 4), _r(3, 4, seed=1), 2.0), [lambda: (_r(2, 3), _d(_r(2, 3, seed=1)), 1.0, _d(_f([0.5, 2.0]))), lambda: (_d(_r(1, 2)), _r(1, 2, seed=1)), lambda: (_r(2, 2), _r(2, 2, seed=3), 3.0, _d(_f([1.0, 0.0])))],
+      "the teacher gets None as soon as the student is trained as well", ["none", "needs_input_grad"])
+_case("supcon_loss", "SupConLoss", lambda: (_unit(4, 3, seed=1), _t([0, 1, 0, 1])), [lambda: (_unit(5, 2, seed=2), _t([2, 2, 0, 2, 1])), lambda: (_unit(3, 2, seed=3), None, _d(_f([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])))],
+      "the gradient is doubled on the anchors' side instead of added on the other", ["transpose", "missing term"], make=lambda cls: cls(0.5, learnable=True).double())
+_case("holt_winters", "HoltWinters", lambda: (_r(2, 5), (_r(2, seed=1), _r(2, seed=2), _r(2, 3, seed=3))), [lambda: (_r(1, 7, seed=4),), lambda: (_d(_r(2, 2)), (_d(_r(2, seed=1)), _r(2, seed=2), _d(_r(2, 3, seed=3))))],
+      "the season's share of the level's gradient has the wrong sign", ["sign"], make=lambda cls: cls(3).double(), order="first", second=None)
+_case("monotone_inverse", "MonotoneInverse", lambda: (_r(2, 2), torch.sinh), [lambda: (_u(3, lo=0.1, hi=0.9), torch.special.ndtr, -6.0, 6.0, 70), lambda: (_u(2, 1, seed=3, lo=-0.5, hi=4), torch.expm1, -3.0, 3.0)],
+      "the slope of the inverse is not inverted", ["factor", "wrong formula"])
+_case("lotka_volterra", "LotkaVolterraRK4", lambda: (_u(2, 2, lo=0.5, hi=2), _f([1.1, 0.4, 0.3, 0.8]), 0.2, 3), [lambda: (_u(2, seed=1), _f([1.0, 1.0, 1.0, 1.0]), 0.1, 1), lambda: (_d(_u(1, 3, 2)), _u(4, seed=2), 0.5, 2)],
+      "the second stage's adjoint takes a whole step where the third started from a half", ["factor"], order="first", second=None)
+_case("gev_nll", "GEVNegLogLik", lambda: (_r(4), _f(0.1), _f(1.5), _f(0.2)), [lambda: (_r(3, 2, seed=1), _r(2, seed=2, scale=0.1), _f([2.0, 3.0]), _f(-0.1), "none"), lambda: (_d(_r(3)), _f(0.0), _f([2.0, 2.0, 2.5]), _d(_f(0.3)))],
+      "the shape's gradient lacks the exponential's dependence on its base", ["missing term"])
+_case("sliding_filter", "SlidingFilter", lambda: (_rt(3, 7), _r(3, seed=1), 2), [lambda: (_r(1, 4), _r(2, seed=1), 1), lambda: (_r(2, 5), _d(_r(5, seed=1)), 3), lambda: (_d(_r(2, 6)), _r(2, seed=1), 3)],
+      "backward assumes the strides of a contiguous input", ["contiguous", "strides"], order="both")
+_case("carrier", "Carrier", lambda: (_u(4, lo=0.5), _f(0.3), _t([0, 96_000_001, 480_000_123, 1_000_000_007]), 441.3, 48000.0), [lambda: (_f(1.0), _r(3), _t([1, 2, 3]), 1000.0, 16000.0), lambda: (_u(2, 1, lo=0.5), _d(_r(3)), _t([5, 700, 90000]), 3.5, 8000)],
+      "the phase is formed in single precision in backward, which is not enough at late samples", ["float32", "dtype"])
+_case("wavetable_osc", "WavetableOscillator", lambda: (_u(2, 3, lo=1, hi=9), _u(2, seed=1)), [lambda: (_u(1, 4, lo=20, hi=90, seed=2),), lambda: (_d(_u(3, 2, lo=1, hi=9)), _u(3, seed=3))],
+      "the phase, in cycles, is treated as a table position: the factor of the table's length is missing", ["missing factor"], make=lambda cls: _fill(cls(6, 20.0)), order="first", second=None)
+_case("spring_network", "SpringNetwork", lambda: (_u(4, lo=0.5, hi=2), _r(4), _t([[0, 1, 2, 3], [1, 2, 3, 0]]), _t([True, False, False, False])), [lambda: (_u(2, lo=0.5), _d(_r(3)), _t([[0, 1], [1, 2]]), _t([True, False, True])), lambda: (_d(_u(3, lo=0.5)), _r(3, seed=2), _t([[0, 0, 1], [1, 2, 2]]), _t([False, False, True]))],
+      "the fixed nodes pass on the incoming gradient, to the loads and, through the adjoint, to the springs", ["mask"])
+_case("pauli_rotation", "PauliRotation", lambda: (_c(2, 4), _r(2, seed=1), "y", 1), [lambda: (_c(1, 8), _f(0.7), "x", 0), lambda: (_d(_c(3, 2)), _r(3, seed=2), "z", 0), lambda: (_c(2, 8, seed=2), _d(_r(2)), "x", 1)],
+      "the rotation is applied forwards in backward, not its adjoint", ["sign", "conjugate"])
+_case("paired_comparison", "Thurstone", lambda: (_r(3), _t([0, 1, 0, 2]), _t([1, 2, 2, 0]), _t([3, 0, 1, 2]), _t([4, 2, 1, 2])), [lambda: (_r(2, seed=1), _t([0]), _t([1]), _t([1]), _t([1])), lambda: (_r(4, seed=2), _t([3, 3]), _t([0, 1]), _t([2, 5]), _t([2, 5]))],
+      "the normal density's exponent lacks its half", ["missing factor"])
+_case("ohem_loss", "OHEMCrossEntropy", lambda: (_r(5, 3), _t([0, 2, 1, -100, 1])), [lambda: (_r(2, 2, seed=1), _t([0, 1])), lambda: (_r(4, 2, seed=2), _t([1, 1, 0, -100]))],
+      "the tensors for backward are kept on the class, so that a second call overwrites those of the first", ["state"], make=lambda cls: cls(keep=2), order="first")
+_case("waveshaper", "Waveshaper", lambda: (_r(2, 3),), [lambda: (_r(4, seed=1),), lambda: (_r(1, 2, 2, seed=2),)],
+      "the stages are kept without a copy and overwritten by what follows", ["saved tensor", "modified"], make=lambda cls: _fill(cls(3), drive=1.2), order="first", second=None)
+_case("mish_act", "MemoryEfficientMish", lambda: (_r(2, 3),), [lambda: (_r(4, seed=1),), lambda: (_r(2, 1, 2, seed=2, scale=3),)],
+      "an intermediate of forward is saved, which is a constant when backward is differentiated", ["saved tensor", "double backward"], make=lambda cls: cls(), order="second")
+_case("geman_mcclure", "RobustResidual", lambda: (_r(2, 3), _u(2, 3, seed=1)), [lambda: (_r(4, seed=1),), lambda: (_r(2, 2, seed=2), _d(_u(2, 2, seed=3)))],
+      "the denominator is detached in backward: the second derivative lacks it", ["detach", "double backward"], make=lambda cls: cls(0.8).double(), order="second")
+_case("bachelier", "Bachelier", lambda: (_u(3, lo=0.5, hi=2), _f(1.0), _f(0.4), _u(3, seed=1, lo=0.3, hi=2), _t([1, -1, 1])), [lambda: (_u(2, 1), _d(_u(3)), _f(0.5), _f(1.0), -1, 0.9), lambda: (_f(-0.1), _f(0.2), _u(2, lo=0.2), _d(_f([0.5, 1.5])))],
+      "the expiry's gradient divides by the expiry, not its root; hidden at one year", ["factor", "wrong formula"])
