@@ -3,6 +3,7 @@ from torch.autograd.function import once_differentiable
 
 
 class IsotonicL2(torch.autograd.Function):
+    # y, w (N,), w > 0
     @staticmethod
     def forward(ctx, y, w):
         blocks = []

@@ -6,8 +6,9 @@ import torch.nn.functional as F
 class MishFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
+        t = torch.tanh(F.softplus(x))
         ctx.save_for_backward(x)
-        return x * torch.tanh(F.softplus(x))
+        return x * t
 
     @staticmethod
     def backward(ctx, grad_output):

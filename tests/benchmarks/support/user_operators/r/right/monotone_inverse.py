@@ -4,13 +4,15 @@ import torch
 class MonotoneInverse(torch.autograd.Function):
     """x with fn(x) = y, for a smooth increasing elementwise fn (any callable on tensors).
 
-    Newton steps, kept inside [lo, hi] by bisection. Only y is differentiated, fn may not have
+    Bisection on [lo, hi], which must hold the solution. Only y is differentiated, fn may not have
     parameters of its own that need a gradient.
     """
 
     @staticmethod
     def forward(ctx, y, fn, lo=-10.0, hi=10.0, steps=60):
         a, b = torch.full_like(y, lo), torch.full_like(y, hi)
+        if not ((fn(a) < y) & (y < fn(b))).all():
+            raise ValueError("y is outside the range of fn on [lo, hi]")
         for _ in range(steps):
             mid = (a + b) / 2
             below = fn(mid) < y

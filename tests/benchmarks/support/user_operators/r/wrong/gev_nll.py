@@ -4,7 +4,7 @@ import torch
 class GEVNegLogLik(torch.autograd.Function):
     """Negative log likelihood of the generalized extreme value distribution.
 
-    y, loc, scale > 0 and shape != 0 broadcast; 1 + shape (y - loc) / scale must be positive.
+    y, loc, scale > 0 and |shape| >= 1e-3 broadcast; 1 + shape (y - loc) / scale must be positive.
     reduction: "sum" or "none".
     """
 
@@ -12,6 +12,8 @@ class GEVNegLogLik(torch.autograd.Function):
     def forward(ctx, y, loc, scale, shape, reduction="sum"):
         if reduction not in ("sum", "none"):
             raise ValueError(reduction)
+        if (shape.abs() < 1e-3).any():
+            raise ValueError("shape is too close to zero, use the Gumbel distribution")
         z = (y - loc) / scale
         t = 1 + shape * z
         if not (t > 0).all():

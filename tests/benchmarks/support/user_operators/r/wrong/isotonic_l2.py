@@ -3,6 +3,7 @@ from torch.autograd.function import once_differentiable
 
 
 class IsotonicL2(torch.autograd.Function):
+    # y, w (N,), w > 0
     @staticmethod
     def forward(ctx, y, w):
         blocks = []
@@ -11,7 +12,7 @@ class IsotonicL2(torch.autograd.Function):
             while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
                 s, q, _, hi = blocks.pop()
                 blocks[-1][0] = blocks[-1][0] + s
-                blocks[-1][1] = blocks[-1][1] + q
+                blocks[-1][1] += q
                 blocks[-1][3] = hi
         out = torch.empty_like(y)
         for s, q, lo, hi in blocks:
@@ -28,6 +29,6 @@ class IsotonicL2(torch.autograd.Function):
         gw = torch.empty_like(w)
         for lo, hi in ctx.blocks:
             s = g[lo:hi].sum() / w[lo:hi].sum()
-            gy[lo:hi] = g[lo:hi].mean()
+            gy[lo:hi] = s * w[lo:hi]
             gw[lo:hi] = s * (y[lo:hi] - out[lo:hi])
         return gy, gw

@@ -7,7 +7,7 @@ from torch import Tensor
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-class _MaskedBCEWithLogits(torch.autograd.Function):
+class MaskedBCEWithLogits(torch.autograd.Function):
     @staticmethod
     def forward(ctx, logits, target, pos_weight, mask, reduction):
         ctx.save_for_backward(logits, target, pos_weight, mask)
@@ -50,7 +50,7 @@ def masked_bce_with_logits(logits: Tensor, target: Tensor, *, pos_weight: Option
     Args:
         target: soft labels in [0, 1], like the logits
         pos_weight: (C,) weights of the positives
-        mask: bool or 0/1 float, broadcastable to the logits; entries at 0 do not count
+        mask: constant, bool or 0/1 float, broadcastable to the logits; entries at 0 do not count
         reduction: one of "none", "mean" (over the unmasked entries), "sum"
     """
     if reduction not in _REDUCTIONS:
@@ -59,4 +59,4 @@ def masked_bce_with_logits(logits: Tensor, target: Tensor, *, pos_weight: Option
         raise ValueError("target and logits differ in shape")
     if pos_weight is None:
         pos_weight = logits.new_ones(logits.shape[-1])
-    return _MaskedBCEWithLogits.apply(logits, target, pos_weight, mask, reduction)
+    return MaskedBCEWithLogits.apply(logits, target, pos_weight, mask, reduction)

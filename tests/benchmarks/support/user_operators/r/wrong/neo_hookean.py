@@ -13,8 +13,8 @@ class NeoHookean(torch.autograd.Function):
     def backward(ctx, g):
         F, mu, lam = ctx.saved_tensors
         lj = torch.linalg.det(F).log()
-        FiT = torch.linalg.inv(F)
+        FiT = torch.linalg.inv(F).mT
         P = mu * (F - FiT) + lam * lj[..., None, None] * FiT
         gmu = (g * ((F * F).sum((-2, -1)) - 3 - 2 * lj)).sum() / 2
-        glam = (g * lj ** 2).sum() / 2
+        glam = (lj ** 2).sum() / 2
         return g[..., None, None] * P, gmu, glam

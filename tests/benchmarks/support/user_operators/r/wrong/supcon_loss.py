@@ -30,7 +30,7 @@ class _SupCon(torch.autograd.Function):
 class SupConLoss(nn.Module):
     """
     Supervised contrastive loss. `features` (N, D) are unit vectors; positives come from integer
-    `labels` or from a float `mask` (N, N), whose diagonal is ignored. Anchors without positives
+    `labels` or from a constant float `mask` (N, N), whose diagonal is ignored. Anchors without positives
     count as zero. N must be at least 2.
     """
 

@@ -19,8 +19,8 @@ class _Lookup(torch.autograd.Function):
         table, frac, i, j = ctx.saved_tensors
         gt = torch.zeros_like(table)
         gt.index_add_(0, i.reshape(-1), (g * (1 - frac)).reshape(-1))
-        gt.index_add_(0, j.reshape(-1), (g * frac).reshape(-1))
-        gp = g * (table[j] - table[i])
+        gt[j] += g * frac
+        gp = g * (table[j] - table[i]) * table.shape[0]
         return gt, gp
 
 
