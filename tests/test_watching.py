@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import py_compile
 import signal
 import subprocess
 import sys
@@ -97,6 +98,22 @@ def test_what_an_operator_imports_concerns_it() -> None:
     code, shown = session([mends], ["squares.py:Square"])
     assert [told(item)["squares.py:Square"] for item in shown] == ["fail", "fail", "pass", "pass"]
     assert code == 0
+
+
+def test_two_saves_within_a_second_are_two_texts() -> None:
+    def twice() -> Happening:
+        seconds = {0, 1}
+        while len(seconds) > 1:
+            write("squares.py", "Square", "3")
+            seconds = {int(os.stat("squares.py").st_mtime)}
+            py_compile.compile("squares.py", doraise=True)  # what another process imports
+            write("squares.py", "Square", "2")
+            seconds.add(int(os.stat("squares.py").st_mtime))
+        return saved("squares.py")
+
+    twice()
+    _, shown = session([], ["squares.py:Square"])
+    assert [told(item)["squares.py:Square"] for item in shown] == ["pass", "pass"]
 
 
 def test_a_key_checks_all_again_and_another_shows_more() -> None:
