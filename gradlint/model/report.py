@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
+from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -582,6 +583,8 @@ class Report(Shown):
     """The result of one run.
 
     Args:
+        targets: a list; on the command line, what reads each target from a file when it is asked
+            for. Who changes one of them puts it back: ``report.targets[number] = target``.
         fail_on: lowest severity that makes a finding count as a failure: "error", "warning",
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
@@ -598,7 +601,7 @@ class Report(Shown):
         cache: what came of the cache of verdicts; None without one.
     """
 
-    targets: list[TargetReport] = field(default_factory=list)
+    targets: MutableSequence[TargetReport] = field(default_factory=list)
     seed: int = 0
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
@@ -618,12 +621,17 @@ class Report(Shown):
     @property
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
-        return [finding for target in self.targets for finding in target.findings]
+        return [*self.each_finding()]
+
+    def each_finding(self) -> Iterator[Finding]:
+        """The same, one at a time."""
+        for target in self.targets:
+            yield from target.findings
 
     @property
     def brief(self) -> Brief:
         """The outcome in four values."""
-        worst = min(self.findings, key=_rank, default=None)
+        worst = min(self.each_finding(), key=_rank, default=None)
         powers = [
             check.resolution
             for target in self.targets
@@ -675,7 +683,7 @@ class Report(Shown):
             f"{len(self.targets)} target{'' if len(self.targets) == 1 else 's'}"
             + (f" ({', '.join(verdicts)})" if verdicts else ""),
         ]
-        codes = Counter(finding.code for finding in self.findings)
+        codes = Counter(finding.code for finding in self.each_finding())
         if codes:
             parts.append("findings " + ", ".join(_times(*item) for item in sorted(codes.items())))
         return f"<Report: {'; '.join([*parts, f'seed {self.seed}'])}>"
@@ -694,13 +702,16 @@ class Report(Shown):
         """Counts of targets by verdict, of those that pass with code of backward that never ran
         ("uncovered"), of findings, and the duration in seconds."""
         counts: dict[str, int] = dict.fromkeys(VERDICTS, 0)
+        uncovered = findings = 0
         for target in self.targets:
             counts[target.verdict] += 1
+            uncovered += target.uncovered
+            findings += len(target.findings)
         return {
             "targets": len(self.targets),
             **counts,
-            "uncovered": sum(target.uncovered for target in self.targets),
-            "findings": len(self.findings),
+            "uncovered": uncovered,
+            "findings": findings,
             "duration_s": self.duration_s,
         }
 
