@@ -54,6 +54,7 @@ from gradlint.running.job import (
     StarterWork,
     Work,
 )
+from gradlint.targets.bytecode import distrust_bytecode
 from gradlint.trace.originals import at_the_start
 
 _real_exit = os._exit
@@ -169,6 +170,7 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         judge_at_the_start,
     )
 
+    distrust_bytecode()
     do = _doer(job.work)
     originals = at_the_start()
     needs = Needs()
