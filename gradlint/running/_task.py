@@ -284,6 +284,18 @@ class TargetTask:
         seconds = time.monotonic() - self._started
         return Running(self.ref.target, phase, code, seconds, self.report)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a worker was asked for."""
+        return self._begun
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more: its workers end, and what is known then is the result."""
+        self.wanted = False
+        for other in (self.compiling, self._asked):
+            if other is not None:
+                other.wanted = False
+
     def confirmed(self) -> None:
         """Nothing more is to be found out.
 
