@@ -129,11 +129,14 @@ struct Divisor {
   }
 };
 
+// Elements: kernels multiply a stride by their number of threads, at most 1024, in 31 bits.
+constexpr int64_t line_stride = int64_t{1} << 20;
+
 // How tensors that are walked together are read.
 enum class Access {
   packs,         // one axis; each tensor dense and aligned to 16 bytes, or one element for all
   row_packs,     // the same along axis 0, which is made of whole packs: positions count packs
-  line,          // one by one, on one axis
+  line,          // one by one, on one axis with strides of at most line_stride
   elements,      // one by one, with positions and offsets of 31 bits
   far_elements,  // one by one, anywhere
 };
@@ -208,8 +211,9 @@ struct Operands {
   static constexpr int64_t limit = 0x7fffffff;
 
   static Access access_to(const Elements& walked) {
-    if (walked.axes > 1 && !small(walked)) return Access::far_elements;
-    const Access single = walked.axes == 1 ? Access::line : Access::elements;
+    const bool line = walked.axes == 1 && on_line(walked);
+    if (!line && !small(walked)) return Access::far_elements;
+    const Access single = line ? Access::line : Access::elements;
     if (walked.axes == 0 || (walked.axes > 1 && walked.shape[0] % size != 0)) return single;
     for (int k = 0; k < N; ++k) {
       const int64_t* const strides = walked.strides[k];
@@ -219,6 +223,12 @@ struct Operands {
       if (strides[0] != 1 || !packed) return single;
     }
     return walked.axes == 1 ? Access::packs : Access::row_packs;
+  }
+
+  static bool on_line(const Elements& walked) {
+    bool result = true;
+    for (int k = 0; k < N; ++k) result = result && walked.strides[k][0] <= line_stride;
+    return result;
   }
 
   // Whether positions and offsets have 31 bits.
