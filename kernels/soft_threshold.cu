@@ -9,19 +9,20 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct SoftThreshold {
+  using W = Wide<T>;
+
   double threshold;
 
   explicit SoftThreshold(const Scalars& scalars) : threshold(scalars.at[0]) {}
 
   // The sign is taken from x: a comparison with 0 would be two instructions more.
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     const W shift = static_cast<W>(threshold);
     return math::fabs(x) <= shift ? W(0) : x - math::copysign(shift, x);
   }
 
-  template <class W>
   GRADLINT_BOTH bool passes(W x) const {
     const W shift = static_cast<W>(threshold);
     const W kink = shift == 0 ? W(-1) : shift;  // -1: nowhere
@@ -29,6 +30,13 @@ struct SoftThreshold {
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void soft_threshold(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<SoftThreshold>(context, elements, scalars);
+}
 
-GRADLINT_PIECEWISE(soft_threshold, SoftThreshold)
+void soft_threshold_backward(const Context& context, const Elements& elements,
+                             const Scalars& scalars) {
+  piecewise_backward<SoftThreshold>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "launch.h"
 #include "operands.h"
 
 namespace gradlint::GRADLINT_SPACE {
