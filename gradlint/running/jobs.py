@@ -76,7 +76,7 @@ def run(work: Work[Any], send: Emit) -> None:
                 send(Result(dump_starter(op, samples, folder)))
             case ReproduceWork(ref, settings, wanted):
                 op, samples = _loaded(send, ref, settings)
-                send(Result(script_for(op, samples, settings, ref, wanted)))
+                send(Result(script_for(op, samples, *_in_module(ref, settings), wanted)))
             case ConfirmWork():
                 send(confirm(work))
             case ExpandWork(ref, settings):
@@ -91,6 +91,14 @@ def run(work: Work[Any], send: Emit) -> None:
                 send(Result(audit(ref, settings)))
             case _:
                 raise TypeError(f"no job for {type(work).__name__}")
+
+
+def _in_module(ref: OpRef, settings: Settings) -> tuple[Settings, OpRef]:
+    """Under which settings, and as what, the operator of ``ref`` is found without its spec; as it
+    is where there is none, or the spec makes the operator itself."""
+    named = import_module(_SPECS).named_ref(ref, settings) if ref.source == "spec" else None
+    found, under = named or (ref, settings)
+    return under, found
 
 
 def load(ref: OpRef, settings: Settings) -> tuple[Op, list[Sample]]:
