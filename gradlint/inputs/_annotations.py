@@ -193,7 +193,11 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     names = [evidence.name for evidence in parameters]
     said = arguments_in(text, names)
     for evidence in parameters:
-        _read_described(evidence, said.get(evidence.name, Described()), text, names)
+        evidence.mentioned += worded(text)
+        item = said.get(evidence.name, Described())
+        # All else is said beside its name; looking for it in many ways takes milliseconds.
+        if item != Described() or evidence.name.lower() in text.lower():
+            _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
     if any(evidence.shape for evidence in parameters):
         return
@@ -232,7 +236,6 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
         )
-    evidence.mentioned += worded(text)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
     if not item.axes and not evidence.shape and names_axis(text, evidence.name):
         evidence.say("int", _ANNOTATED)

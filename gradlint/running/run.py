@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Protocol
 
 import gradlint
@@ -670,6 +671,7 @@ def _worth_reading(refs: Sequence[OpRef]) -> list[str]:
     return found
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
