@@ -74,14 +74,14 @@ def run_far_apart(subject: Subject) -> FarRun:
                 placed[position] = far
         if not placed:
             return FarRun(reason="no input has an axis of three elements or more to spread")
-        cotangents = {
-            name: v if (far := far_apart(v)) is None else far
-            for name, v in baseline.cotangents.items()
-        }
+        given = {name: far_apart(v) for name, v in baseline.cotangents.items()}
     except OSError as error:
         return FarRun(reason=f"addresses can't be reserved: {error.strerror}")
     offset = max(_reach(far) for far in placed.values())
-    near = _differing(subject, baseline.cotangents, {k: _padded(v) for k, v in placed.items()})
+    vs = baseline.cotangents
+    cotangents = {name: vs[name] if far is None else far for name, far in given.items()}
+    close = {name: vs[name] if far is None else _padded(far) for name, far in given.items()}
+    near = _differing(subject, close, {k: _padded(v) for k, v in placed.items()})
     if near is None or any(near):
         return FarRun(reason="already wrong, or refused, where rows have a gap between them")
     with kernels_that_run() as ran:
