@@ -453,3 +453,20 @@ def test_what_is_missing_is_named_with_the_next_step(write):
     assert "`pip install triton`" in found.hint
     assert "--triton-interpret" in found.hint
     assert "triton" not in failure("other.py:f").hint
+
+
+def test_a_triton_op_is_where_its_function_is(write):
+    write(
+        "registered.py",
+        """
+        import torch
+        @torch.library.triton_op("gradlint_tests::twice", mutates_args={})
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x + x
+        """,
+    )
+    assert all_loaded("registered.py") == ["library registered.py:twice"]
+    op = loaded("registered.py:twice")
+    assert op.defining.__name__ == "twice"
+    assert op.defining.__module__ == "registered"
+    assert op.location.file == "registered.py"

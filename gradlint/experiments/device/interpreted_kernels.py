@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,20 @@ from typing import Any
 def triton_interprets() -> bool:
     """Whether Triton is loaded and runs its kernels on the CPU."""
     return "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def raised_by_interpreter(error: BaseException) -> bool:
+    """Whether ``error``, or what it was raised from, was raised while Triton ran a kernel on the
+    CPU: no kernel runs there on the tensors without memory with which compilers trace."""
+    seen: set[int] = set()
+    current: BaseException | None = error if triton_interprets() else None
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        frames = traceback.walk_tb(current.__traceback__)
+        if any(frame.f_globals.get("__name__", "").startswith("triton.") for frame, _ in frames):
+            return True
+        current = current.__cause__ or current.__context__
+    return False
 
 
 @contextmanager

@@ -98,7 +98,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
-from gradlint.experiments.device.interpreted_kernels import triton_interprets
+from gradlint.experiments.device.interpreted_kernels import raised_by_interpreter
 from gradlint.experiments.forward_operators import is_random, why_not_traced
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
@@ -224,7 +224,7 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
 def _checked(subject: Subject) -> list[Finding]:
     """What opcheck says of a registered operator."""
     failed = opcheck(subject)
-    if failed is None:
+    if failed is None or raised_by_interpreter(failed.error):
         return []
     return [
         subject.finding(
@@ -243,7 +243,7 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """It is not the op's fault where the compiler gives up; it is where compiled code raises."""
-    if type(error).__module__.startswith("triton.") and triton_interprets():
+    if raised_by_interpreter(error):
         return skipped(
             "torch.compile can't trace Triton's interpreter, which runs in the kernels' place here"
         )
