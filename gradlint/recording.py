@@ -389,6 +389,8 @@ def _is_recorded(path: str) -> bool:
 
 
 def _counted(operator: Operator) -> str:
-    """``12 calls`` or ``12 calls in 3 processes``."""
-    calls = f"{operator.calls} call{'' if operator.calls == 1 else 's'}"
-    return calls if operator.processes < 2 else f"{calls} in {operator.processes} processes"
+    """``12 calls``, ``12 calls in 3 processes``, or ``9000 calls (700 were looked at)``."""
+    found = f"{operator.calls} call{'' if operator.calls == 1 else 's'}"
+    if operator.looked < operator.calls:
+        found += f" ({operator.looked} were looked at)"
+    return found if operator.processes < 2 else f"{found} in {operator.processes} processes"

@@ -19,6 +19,7 @@ def summary(found: Recorded, folder: str) -> str:
         lines.append(f"the program ended with exit code {found.exit_code}")
     specs = len(found.paths)
     calls = sum(outcome.operator.calls for outcome in found.outcomes)
+    looked = sum(outcome.operator.looked for outcome in found.outcomes)
     many = len(found.outcomes)
     if not recording.processes:
         lines.append(
@@ -32,6 +33,8 @@ def summary(found: Recorded, folder: str) -> str:
             f"{_count(many, 'operator')} in {_count(calls, 'call')} and "
             f"{_count(recording.processes, 'process')}: {_count(specs, 'spec')} in {folder}"
         )
+        if looked < calls:
+            lines.append(f"looked at {looked} of {calls} calls, so as not to slow the program down")
     if recording.unfinished:
         lines.append(
             f"{_count(recording.unfinished, 'process')} did not end in order: calls that were not "

@@ -12,7 +12,7 @@ import torch
 from gradlint.model.sample import Sample
 from gradlint.ops.bare import unpacked
 from gradlint.recorded.read import leaves, read_body, read_header
-from gradlint.recorded.watching import MOST_ELEMENTS
+from gradlint.recorded.written import MOST_ELEMENTS
 
 #: Samples of an operator, at most (heuristic: a check of each takes seconds).
 MOST_SAMPLES = 6

@@ -1,14 +1,16 @@
 """What every Python process of a program that ``gradlint record`` watches executes first.
 
 It imports nothing of gradlint and nothing of torch, and takes well under a millisecond: it waits
-until the program imports torch itself, and then executes ``watching.py``, which does the rest.
-Nothing here raises.
+until the program imports torch itself, and then executes ``watching.py`` and the files that this
+imports, which do the rest. Nothing here raises.
 """
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
+import types
 
 #: Environment variable that names the folder of the recording, for all processes of the program.
 FOLDER = "GRADLINT_RECORDING"
@@ -82,15 +84,12 @@ def start(watching: str) -> None:
     folder = os.environ.get(FOLDER)
     if not folder or not os.path.isdir(folder):
         return
-    state: dict[str, object] = {"__name__": "_gradlint_watching"}
+    made: list = []  # type: ignore[type-arg]
 
     def recorder():  # type: ignore[no-untyped-def]
-        if "recorder" not in state:
-            with open(watching, "rb") as file:
-                code = compile(file.read(), "<gradlint record>", "exec")
-            exec(code, state)
-            state["recorder"] = state["Recorder"](folder)  # type: ignore[operator]
-        return state["recorder"]
+        if not made:
+            made.append(_executed(watching).Recorder(folder))
+        return made[0]
 
     def calling(method, *args):  # type: ignore[no-untyped-def]
         def then(module):  # type: ignore[no-untyped-def]
@@ -114,6 +113,31 @@ def start(watching: str) -> None:
     wanted.update((module, calling("on_named", names)) for module, names in modules.items())
     files = {path: calling("on_named", names) for path, names in paths.items()}
     sys.meta_path.insert(0, Finder(wanted, files))
+
+
+def _executed(path):  # type: ignore[no-untyped-def]
+    """The module that a file makes. The files beside it are what it imports of its own package,
+    which the program need not have, and finds in ``sys.modules`` in no case."""
+    folder = os.path.dirname(path)
+    package = "gradlint.recorded."
+    modules: dict = {}  # type: ignore[type-arg]
+
+    def module(name):  # type: ignore[no-untyped-def]
+        if name not in modules:
+            found = modules[name] = types.ModuleType("_gradlint_" + name)
+            vars(found)["__builtins__"] = own
+            with open(os.path.join(folder, name + ".py"), "rb") as file:
+                code = compile(file.read(), "<gradlint record>", "exec")
+            exec(code, vars(found))
+        return modules[name]
+
+    def importing(name, *args, **kwargs):  # type: ignore[no-untyped-def]
+        if name.startswith(package):
+            return module(name[len(package) :])
+        return builtins.__import__(name, *args, **kwargs)
+
+    own = {**vars(builtins), "__import__": importing}
+    return module(os.path.basename(path)[: -len(".py")])
 
 
 def _named(folder: str) -> list[list[str]]:

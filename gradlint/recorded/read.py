@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradlint.recorded.watching import MOST_ELEMENTS, MOST_LEAVES
+from gradlint.recorded.written import MOST_ELEMENTS, MOST_LEAVES
 
 _LENGTHS = struct.Struct(">IQ")
 
@@ -39,6 +39,7 @@ class Operator:
             registered it.
         libraries: shared libraries of operators that were loaded.
         calls: how many there were, at least.
+        looked: how many of them were looked at.
         processes: in how many processes.
         files: of the calls that were kept.
         lost: what was not kept → how often.
@@ -57,6 +58,7 @@ class Operator:
     callers: list[tuple[str, str]] = field(default_factory=list)
     libraries: list[str] = field(default_factory=list)
     calls: int = 0
+    looked: int = 0
     processes: int = 0
     files: list[str] = field(default_factory=list)
     lost: dict[str, int] = field(default_factory=dict)
@@ -96,7 +98,7 @@ def read_recording(folder: str) -> Recording:
     """What lies in ``folder``."""
     found = Recording()
     operators: dict[tuple[str, str, str], Operator] = {}
-    counts: dict[tuple[str, str, str], dict[str, int]] = {}
+    counts: dict[tuple[str, str, str], dict[str, tuple[int, int]]] = {}
     started, ended = set(), set()
     for path in sorted(os.path.join(folder, name) for name in os.listdir(folder)):
         kind = path.rpartition(".")[2]
@@ -122,12 +124,14 @@ def read_recording(folder: str) -> Recording:
                 _note_context(operator, header)
             key = _key(operator)
             calls = row.get("calls", row.get("call", 0))
+            both = calls, row.get("looked", calls)
             known = counts.setdefault(key, {})
-            known[process] = max(known.get(process, 0), calls)
+            known[process] = max(known.get(process, (0, 0)), both)
             for reason, number in row.get("lost", {}).items():
                 operator.lost[reason] = max(number, operator.lost.get(reason, 0))
     for key, known in counts.items():
-        operators[key].calls = sum(known.values())
+        operators[key].calls = sum(calls for calls, _ in known.values())
+        operators[key].looked = sum(looked for _, looked in known.values())
         operators[key].processes = len(known)
     processes = started | {process for known in counts.values() for process in known}
     found.operators = list(operators.values())
