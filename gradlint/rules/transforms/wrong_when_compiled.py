@@ -98,6 +98,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.device.interpreted_kernels import raised_by_interpreter
 from gradlint.experiments.forward_operators import is_random, why_not_traced
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
@@ -227,7 +228,7 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
 def _checked(subject: Subject) -> list[Finding]:
     """What opcheck says of a registered operator."""
     failed = opcheck(subject)
-    if failed is None:
+    if failed is None or raised_by_interpreter(failed.error):
         return []
     return [
         subject.finding(
@@ -246,6 +247,10 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """It is not the op's fault where the compiler gives up; it is where compiled code raises."""
+    if raised_by_interpreter(error):
+        return skipped(
+            "torch.compile can't trace Triton's interpreter, which runs in the kernels' place here"
+        )
     if type(error).__module__.startswith("torch._dynamo") or is_refusal(error):
         keep_out = (
             "keep it out of compiled regions with torch.compiler.disable, or make it a registered "
