@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -24,7 +24,9 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
+from gradlint.recorded.calls import read_calls
 from gradlint.recorded.learn import Learned, learn
+from gradlint.recorded.modules import constructor_of
 from gradlint.reproduction.make import script_for
 from gradlint.running.confirming import confirm
 from gradlint.running.events import Loaded, NoInputs, Refs, Result, Swept, Unloadable
@@ -123,14 +125,15 @@ def _learned(work: LearnWork) -> Learned:
     settings = work.settings
     with phase("import"):
         make_importable()
-        settings = _providing(work)
-        op = load_target(work.ref, settings)
+        constructor, _, _ = constructor_of(read_calls(work.files))
+        settings = _providing(work, constructor)
+        op = load_target(work.ref, settings, constructor)
     of_torch()
     with phase("inputs"), preserved_state():
         return learn(op, work.files, settings, work.folder, work.header, shrink=work.shrink)
 
 
-def _providing(work: LearnWork) -> Settings:
+def _providing(work: LearnWork, constructor: Mapping[str, Any] | None) -> Settings:
     """The settings with the module that registers the operator, found by trying."""
     settings = work.settings
     error: GradlintError | None = None
@@ -139,7 +142,7 @@ def _providing(work: LearnWork) -> Settings:
             settings, imports=(*settings.imports, *([provider] if provider else []))
         )
         try:
-            load_target(work.ref, tried)
+            load_target(work.ref, tried, constructor)
             return tried
         except (TargetError, LoadError) as problem:
             error = error or (problem if isinstance(problem, TargetError) else None)
