@@ -70,12 +70,14 @@ def write_scripts(
         ) from None
     done: list[Written] = []
     names: set[str] = set()
-    for target in report.targets:
+    for number, target in enumerate(report.targets):
         for finding in target.findings:
             if len(done) >= MOST_SCRIPTS:
                 return done
             name = _name(folder, target, finding, names)
             written = _written(target, finding, settings, folder, name)
+            if written.path:
+                report.targets[number] = target
             done.append(written)
             tell(written)
     return done

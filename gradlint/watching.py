@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from gradlint.gate.changed import Saved, unchanged
 from gradlint.model.op import OpRef
@@ -29,8 +29,10 @@ ENDINGS = (".py", ".yaml", ".yml", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".h
 #: Seconds between two looks whether anything happened.
 _PAUSE_S = 0.2
 
-#: What a person asks for: all checks anew, more or less of each report, or the end.
-Key = Literal["rerun", "more", "quit"]
+#: What a person asks for: all checks anew, more or less of each report, changes of the source that
+#: mend what was found, or the end.
+#: A change of the source that was found is written only where "yes" comes after it was shown.
+Key = Literal["rerun", "more", "fix", "yes", "no", "quit"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,20 @@ class Shown:
     more: bool
 
 
+class Mending(Protocol):
+    """How changes of the source are found, shown and written."""
+
+    def search(self, report: Report) -> bool:
+        """Search for verified changes for what ``report`` says and show them; whether there are
+        any."""
+
+    def write(self) -> None:
+        """Write what was shown, and say what came of it."""
+
+    def leave(self) -> None:
+        """Say that nothing is written."""
+
+
 class _Overtaken(Exception):
     """Something happened while all rules ran: what they would say is not of interest any more."""
 
@@ -74,6 +90,7 @@ class Session:
         settings: of every look; the seed stays, so that results can be compared.
         next_happening: waits a number of seconds at most for what happens next.
         show: is told of every look.
+        mending: finds and writes changes of the source.
     """
 
     def __init__(
@@ -82,11 +99,14 @@ class Session:
         settings: Settings,
         next_happening: Callable[[float], Happening],
         show: Callable[[Shown], None],
+        mending: Mending | None = None,
     ) -> None:
         self._targets = list(targets)
         self._settings = settings
         self._next = next_happening
         self._show = show
+        self._mending = mending
+        self._offered = False
         self._more = False
         self._held: Happening = None
         self._last: dict[str, TargetReport] = {}
@@ -103,6 +123,8 @@ class Session:
         self._look(None)
         while True:
             happening, self._held = self._held or self._next(_PAUSE_S), None
+            if self._offered and happening is not None:
+                self._answered(happening)
             if happening == "quit":
                 return Report(list(self._last.values()), fail_on=self._settings.fail_on).exit_code
             if happening == "more":
@@ -110,8 +132,34 @@ class Session:
                 self._look(None)
             elif happening == "rerun":
                 self._look(None)
+            elif happening == "fix":
+                self._mend()
             elif isinstance(happening, Files):
                 self._look(happening)
+
+    def _mend(self) -> None:
+        """Show changes of the source that mend what was seen last, to be written if that is wanted
+        then."""
+        if self._mending is None:
+            return
+        report = Report(list(self._last.values()), fail_on=self._settings.fail_on)
+        self._offered = self._mending.search(report)
+        # What came meanwhile is no answer to a question that had not been asked.
+        while (early := self._next(0.0)) is not None:
+            if early not in ("yes", "no"):
+                self._held = early
+                break
+
+    def _answered(self, happening: Files | Key) -> None:
+        """Write what was offered, or withdraw it: whatever else happens, it may not fit any more.
+        What is written is a save like any other."""
+        self._offered = False
+        if self._mending is None:
+            return
+        if happening == "yes":
+            self._mending.write()
+        else:
+            self._mending.leave()
 
     def _look(self, files: Files | None) -> None:
         """Look at what ``files`` concern; at everything where there are none."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pty
+import py_compile
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 
 from gradlint.gate.changed import Saved, files_of, unchanged
 from gradlint.model.op import OpRef
+from gradlint.model.report import Report
 from gradlint.model.settings import Settings
 from gradlint.watching import Files, Happening, Session, Shown, folders_of
 
@@ -51,7 +54,9 @@ def saved(*paths: str) -> Files:
 
 
 def session(
-    happenings: Iterable[Happening | Callable[[], Happening]], targets: list[str]
+    happenings: Iterable[Happening | Callable[[], Happening]],
+    targets: list[str],
+    mending: Mending | None = None,
 ) -> tuple[int, list[Shown]]:
     """What a session shows until ``happenings`` end."""
     left = list(happenings)
@@ -63,7 +68,8 @@ def session(
         item = left.pop(0) if left else "quit"
         return item() if callable(item) else item
 
-    code = Session(targets, Settings(seed=1, select=("GL4",)), take, shown.append).run()
+    settings = Settings(seed=1, select=("GL4",))
+    code = Session(targets, settings, take, shown.append, mending).run()
     return code, shown
 
 
@@ -99,10 +105,86 @@ def test_what_an_operator_imports_concerns_it() -> None:
     assert code == 0
 
 
+def test_two_saves_within_a_second_are_two_texts() -> None:
+    def twice() -> Happening:
+        seconds = {0, 1}
+        while len(seconds) > 1:
+            write("squares.py", "Square", "3")
+            seconds = {int(os.stat("squares.py").st_mtime)}
+            py_compile.compile("squares.py", doraise=True)  # what another process imports
+            write("squares.py", "Square", "2")
+            seconds.add(int(os.stat("squares.py").st_mtime))
+        return saved("squares.py")
+
+    twice()
+    _, shown = session([], ["squares.py:Square"])
+    assert [told(item)["squares.py:Square"] for item in shown] == ["pass", "pass"]
+
+
 def test_a_key_checks_all_again_and_another_shows_more() -> None:
     write("squares.py", "Square", "2")
     _, shown = session(["rerun", "more"], ["squares.py"])
     assert [item.more for item in shown] == [False] * 4 + [True] * 2
+
+
+class Mending:
+    """Notes what is asked of it."""
+
+    def __init__(self, *, finds: bool = True) -> None:
+        self.done: list[str] = []
+        self._finds = finds
+
+    def search(self, report: Report) -> bool:
+        self.done.append(", ".join(f"{one.target} {one.verdict}" for one in report.targets))
+        return self._finds
+
+    def write(self) -> None:
+        self.done.append("write")
+
+    def leave(self) -> None:
+        self.done.append("leave")
+
+
+@pytest.mark.parametrize(
+    ("happenings", "finds", "done"),
+    [
+        (["yes"], True, ["write"]),
+        (["no"], True, ["leave"]),
+        (["more", "yes"], True, ["leave"]),
+        ([None, None, "yes", "yes"], True, ["write"]),
+        (["rerun", "yes"], True, ["leave"]),
+        (["yes"], False, []),
+        ([], True, ["leave"]),  # by the end
+    ],
+)
+def test_a_fix_is_written_only_where_yes_comes_next(
+    happenings: list[Happening], finds: bool, done: list[str]
+) -> None:
+    write("squares.py", "Square", "3")
+    mending = Mending(finds=finds)
+    session(["fix", *happenings], ["squares.py:Square"], mending)
+    assert mending.done == ["squares.py:Square fail", *done]
+
+
+def test_yes_before_the_question_is_no_answer() -> None:
+    write("squares.py", "Square", "3")
+    mending = Mending()
+    early: list[Happening] = []
+    left: list[Happening] = ["fix", None, "quit"]
+
+    def search(report: Report) -> bool:
+        early.extend(["yes", "yes"])
+        return True
+
+    def take(seconds: float) -> Happening:
+        if not seconds:
+            return early.pop(0) if early else None
+        return left.pop(0)
+
+    mending.search = search  # type: ignore[method-assign]
+    settings = Settings(seed=1, select=("GL401",))
+    Session(["squares.py"], settings, take, lambda _: None, mending).run()
+    assert mending.done == ["leave"]
 
 
 def test_a_save_meanwhile_overtakes() -> None:
@@ -178,3 +260,46 @@ def test_the_command_ends_by_ctrl_c_without_a_terminal(tmp_path: Path) -> None:
     finally:
         limit.cancel()
         process.kill()
+
+
+def test_keys_of_a_terminal_apply_a_fix(tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    write("squares.py", "Square", "3")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradlint", "watch", "squares.py", "--select", "GL4"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    limit = threading.Timer(PATIENCE, process.kill)
+    limit.start()
+    assert process.stdout is not None
+    try:
+        lines = iter(process.stdout.readline, "")
+        assert any("all rules: 1 fail" in line for line in lines)
+        os.write(ours, b"f")
+        assert any("grad_output * 2 * x" in line for line in lines)
+        assert any("write the change?" in line for line in lines)
+        before = Path("squares.py").read_text()
+        assert "3 * x" in before
+        os.write(ours, b"y")
+        assert any("written to squares.py" in line for line in lines)
+        assert any("all rules: 1 pass" in line for line in lines)  # it is a save like any other
+        assert Path("squares.py").read_text() == before.replace("3 * x", "2 * x")
+
+        write("squares.py", "Square", "3")
+        assert any("all rules: 1 fail" in line for line in lines)
+        os.write(ours, b"f")
+        assert any("write the change?" in line for line in lines)
+        os.write(ours, b"q")
+        assert any("nothing was written" in line for line in lines)
+        assert process.wait() == 1
+        assert "3 * x" in Path("squares.py").read_text()
+    finally:
+        limit.cancel()
+        process.kill()
+        os.close(ours)
+        os.close(theirs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gradlint.model.report import SEVERITIES, Finding, Grounds, Severity, Where
+from gradlint.model.report import SEVERITIES, Explanation, Finding, Grounds, Severity, Where
 from gradlint.model.rule import Outcome
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import by_code, longest_match
@@ -71,6 +71,10 @@ SAME_KIND: frozenset[Where] = frozenset({"sample", "other-size"})
 
 #: Circumstances in which a silent fault is as bad as at the sample: the inputs are the user's.
 AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
+
+#: What explains that a gradient is not the derivative, and says nothing of how well the others were
+#: measured.
+BY_DESIGN: frozenset[Explanation | None] = frozenset({"surrogate", "constant", "no-gradient"})
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,11 @@ POLICY = (
     ),
     Reason(
         "info",
+        "a Function inside returns None for it, and nothing says that a gradient is meant",
+        lambda g: g.explained == "no-gradient",
+    ),
+    Reason(
+        "info",
         "forward divides by an input that is zero there, which is hardly meant",
         lambda g: g.explained == "divisor",
     ),
@@ -186,6 +195,11 @@ POLICY = (
         "info",
         "forward keeps numbers in 8 bits for backward, which is right without that",
         lambda g: g.explained == "stored",
+    ),
+    Reason(
+        "info",
+        "backward calls a function that was guessed: what it returns there, only the op's own does",
+        lambda g: g.explained == "called",
     ),
     Reason(
         "warning",
@@ -299,7 +313,8 @@ def as_loud_as_evidence(outcome: Outcome, settings: Settings | None = None) -> O
         verdict = "fail"
     if verdict == "fail" and findings and all(item.severity == "info" for item in findings):
         verdict = "pass"
-        errors = [item.grounds.relative_error or 0.0 for item in findings]
+        limiting = [item.grounds for item in findings if item.grounds.explained not in BY_DESIGN]
+        errors = [grounds.relative_error or 0.0 for grounds in limiting]
         resolution = max([*errors, resolution or 0.0]) or None
     return replace(outcome, findings=findings, verdict=verdict, resolution=resolution)
 

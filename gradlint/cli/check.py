@@ -213,6 +213,7 @@ def check(
     from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolved_settings
     from gradlint.report.settings import settings_text
+    from gradlint.running.spool import Spool
 
     if triton_interpret:
         _interpret_triton()
@@ -264,6 +265,7 @@ def check(
             on_tick=watch.tick,
             choice=Choice(shard or "", changed_since, last_failed),
             warn=_console.print_warning,
+            spool=Spool(),
         )
         if repro is not None:
             _reproduce(run, settings, repro)

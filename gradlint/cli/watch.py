@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.cli import console as _console
+from gradlint.cli.fix import telling
 from gradlint.cli.options import (
     TARGET,
     Color,
@@ -34,8 +36,12 @@ from gradlint.cli.options import (
     targets_of,
 )
 from gradlint.rules.catalogue import CATALOGUE, rule_names
+from gradlint.targets.source_file import shown_path
 
 if TYPE_CHECKING:
+    from gradlint.model.report import Report
+    from gradlint.model.settings import Settings
+    from gradlint.repair.search import Mended
     from gradlint.watching import Happening, Shown
 
 #: Milliseconds in which several files that are saved together are seen as one, and between two
@@ -43,9 +49,9 @@ if TYPE_CHECKING:
 _DEBOUNCE_MS, _STEP_MS = 60, 15
 
 #: Key → what it asks for.
-_KEYS = {"r": "rerun", "v": "more", "q": "quit"}
+_KEYS = {"r": "rerun", "v": "more", "f": "fix", "y": "yes", "n": "no", "q": "quit"}
 
-_HELP = "r: check all again, v: show more or less, q: quit"
+_HELP = "r: check all again, v: show more or less, f: search for a fix, q: quit"
 
 
 def watch(
@@ -68,7 +74,8 @@ def watch(
     """Check operators again whenever their files, or what they import, are saved.
 
     Rules of first order come first, all rules after them. Keys: r checks all again, v shows more or
-    less, q quits. Without a terminal there are no keys, and Ctrl-C ends it.
+    less, f searches for changes that mend what is found and asks before it writes them, q quits.
+    Without a terminal there are no keys, and Ctrl-C ends it.
     """
     require("watchfiles", "watch")
     from gradlint.model.resolve import resolve_settings
@@ -108,7 +115,8 @@ def watch(
     watcher.start()
     try:
         with _keys(happenings):
-            return Session(wanted, settings, waiting(take), show).run()
+            mending = _Mending(settings)
+            return Session(wanted, settings, waiting(take), show, mending).run()
     finally:
         ended.set()
 
@@ -172,6 +180,58 @@ def _keys(happenings: queue.Queue[Happening]) -> Iterator[None]:
         yield
     finally:
         termios.tcsetattr(stream, termios.TCSADRAIN, before)
+
+
+class _Mending:
+    """Changes of the source as ``gradlint fix`` finds, shows and writes them.
+
+    Args:
+        settings: of every look.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._found: list[Mended] = []
+
+    def search(self, report: Report) -> bool:
+        """Search for changes for what ``report`` says, and show them."""
+        from gradlint.repair.installed import check_installed
+
+        try:
+            check_installed("watch")
+            from gradlint.repair.mend import fixes
+
+            self._found = fixes(report, self._settings, begin=telling())
+        except GradlintError as error:
+            _console.print_error(error)
+            return False
+        self._page(self._found)
+        count = sum(one.fix is not None for one in self._found)
+        if count:
+            what = "the change" if count == 1 else f"the {count} changes"
+            _console.write(f"write {what}? y: yes, n: no\n")
+        return count > 0
+
+    def write(self) -> None:
+        """Write what was shown, each file whole or not at all, and not if it changed meanwhile."""
+        from gradlint.repair.writing import write_all
+
+        written, failures = write_all(self._found, self._settings)
+        for one in written:
+            path = one.source.path if one.source is not None else ""
+            _console.write(clean(f"{one.target}: written to {shown_path(path)}") + "\n")
+        for error in failures:
+            _console.print_error(error)
+
+    def leave(self) -> None:
+        """Say that nothing is written."""
+        _console.write("nothing was written\n")
+
+    def _page(self, found: list[Mended]) -> None:
+        from gradlint.report.fixes import FixEntry, add_fixes
+
+        entries = [FixEntry(one.target, one.findings, one.fix, one.why) for one in found]
+        _console.write_page(lambda page, _: add_fixes(page, entries, asks=True))
 
 
 def _show(shown: Shown, color: str) -> None:

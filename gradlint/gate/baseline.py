@@ -67,19 +67,31 @@ class Baseline:
 
     def use(self, report: Report, settings: Settings) -> BaselineUse:
         """Mark the findings of ``report`` that are in it, and tell what is gone."""
-        seen = {identity for target in report.targets for identity in self.accept(target)}
+        seen: set[Identity] = set()
+        for number, target in enumerate(report.targets):
+            before = [finding.baselined for finding in target.findings]
+            seen.update(self.accept(target))
+            if before != [finding.baselined for finding in target.findings]:
+                report.targets[number] = target
         gone = sorted(self.gone(report, settings, seen))
         return BaselineUse(self.path, len(seen), [_entry(i, self.entries[i]) for i in gone])
 
     def gone(self, report: Report, settings: Settings, seen: Iterable[Identity]) -> set[Identity]:
         """The entries that no longer appear although their check ran, or whose file is gone."""
-        left = set(self.entries) - set(seen)
-        targets = {op_identity(target, self.folder): target for target in report.targets}
+        left: dict[str, list[Identity]] = {}
+        for entry in set(self.entries) - set(seen):
+            left.setdefault(entry.op, []).append(entry)
+        ended: dict[str, set[Identity]] = {}
+        for target in report.targets:
+            op = op_identity(target, self.folder)
+            ended[op] = {
+                entry for entry in left.get(op, ()) if ran(entry, target, report, settings)
+            }
         return {
             entry
-            for entry in left
-            if self._file_is_gone(entry)
-            or (entry.op in targets and ran(entry, targets[entry.op], report, settings))
+            for op, entries in left.items()
+            for entry in entries
+            if self._file_is_gone(entry) or entry in ended.get(op, ())
         }
 
     def text(self) -> str:

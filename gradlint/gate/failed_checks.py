@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -86,7 +87,7 @@ def remember_checks(report: Report) -> None:
     """
     done = {target.target for target in report.targets if target.judged or target.findings}
     before = [check for check in read_checks(lambda _: None) if check.target not in done]
-    found = []
+    found: deque[FailedCheck] = deque(maxlen=MOST_KEPT)
     for target in report.targets:
         for finding, identity in zip(target.findings, identities(target), strict=True):
             if failing(finding, report.fail_on):

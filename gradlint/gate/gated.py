@@ -13,6 +13,7 @@ from gradlint.model.report import Report, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.news import Progress, Tick
 from gradlint.running.run import Run, execute
+from gradlint.running.spool import Spool
 
 #: Nothing is left out.
 EVERYTHING = Choice()
@@ -45,6 +46,7 @@ def gated(
     use_baseline: bool = True,
     choice: Choice = EVERYTHING,
     warn: Callable[[str], None] = _unheard,
+    spool: Spool | None = None,
 ) -> Run:
     """Check ``targets``, and hold the report against what the settings ask of a gate.
 
@@ -55,6 +57,7 @@ def gated(
         use_baseline: whether to look at the baseline that the settings name.
         choice: which of the operators to check.
         warn: called with a text for what is amiss and stops nothing.
+        spool: what keeps the results; None for memory.
 
     Raises:
         GradlintError: what the gate needs can't be read; nothing was run.
@@ -81,6 +84,7 @@ def gated(
         leave_out=leave_out,
         judge=judge,
         recall=recall,
+        spool=spool,
     )
     report = run.report
     report.shard = choice.shard

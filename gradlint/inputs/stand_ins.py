@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+
+
+class _Watched:
+    """What is noted of the calls of stand-ins, while anybody wants to know."""
+
+    calls: list[bool] | None = None
+
+
+@contextmanager
+def watched() -> Iterator[list[bool]]:
+    """The list to which every call of a stand-in in the block adds whether autograd records it."""
+    before, _Watched.calls = _Watched.calls, []
+    try:
+        yield _Watched.calls
+    finally:
+        _Watched.calls = before
 
 
 def callables(name: str) -> list[Callable[..., Any]]:
@@ -222,6 +239,8 @@ def _floating(values: Iterable[Any]) -> list[torch.Tensor]:
 
 
 def _joined(main: torch.Tensor, found: list[torch.Tensor]) -> torch.Tensor:
+    if _Watched.calls is not None:
+        _Watched.calls.append(torch.is_grad_enabled())
     total = main
     for item in found:
         if item is not main:

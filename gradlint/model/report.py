@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
+from collections.abc import Iterator, MutableSequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -94,11 +95,13 @@ Where = Literal[
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
-#: a function among the arguments that was guessed, a clamp that keeps forward inside its domain,
+#: a function among the arguments that was guessed, one that backward calls itself besides, a clamp
+#: that keeps forward inside its domain,
 #: an operand that broadcasts by accident, a size that forward runs out of, inputs at
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
-#: gradients in the tangent space of a group, an input that the documentation calls a constant,
+#: gradients in the tangent space of a group, an input that the documentation calls a constant, one
+#: for which a Function inside returns None while nothing says that a gradient is meant,
 #: documentation that speaks of a natural gradient or of relevance, or an orthonormal basis of which
 #: only what it spans has the gradient that is returned.
 Explanation = Literal[
@@ -113,6 +116,7 @@ Explanation = Literal[
     "rounding",
     "stored",
     "stand-in",
+    "called",
     "clamped",
     "broadcast",
     "degenerate",
@@ -122,6 +126,7 @@ Explanation = Literal[
     "unused",
     "tangent",
     "constant",
+    "no-gradient",
     "geometry",
     "attribution",
     "substitute",
@@ -578,6 +583,8 @@ class Report(Shown):
     """The result of one run.
 
     Args:
+        targets: a list; on the command line, what reads each target from a file when it is asked
+            for. Who changes one of them puts it back: ``report.targets[number] = target``.
         fail_on: lowest severity that makes a finding count as a failure: "error", "warning",
             "info", "inconclusive" (which also fails targets whose verdict is inconclusive) or
             "uncovered" (which also fails those that pass with code of backward that never ran).
@@ -594,7 +601,7 @@ class Report(Shown):
         cache: what came of the cache of verdicts; None without one.
     """
 
-    targets: list[TargetReport] = field(default_factory=list)
+    targets: MutableSequence[TargetReport] = field(default_factory=list)
     seed: int = 0
     environment: dict[str, Any] = field(default_factory=dict)
     gradlint: str = ""
@@ -614,12 +621,17 @@ class Report(Shown):
     @property
     def findings(self) -> list[Finding]:
         """Every finding of every target, in the order of the targets."""
-        return [finding for target in self.targets for finding in target.findings]
+        return [*self.each_finding()]
+
+    def each_finding(self) -> Iterator[Finding]:
+        """The same, one at a time."""
+        for target in self.targets:
+            yield from target.findings
 
     @property
     def brief(self) -> Brief:
         """The outcome in four values."""
-        worst = min(self.findings, key=_rank, default=None)
+        worst = min(self.each_finding(), key=_rank, default=None)
         powers = [
             check.resolution
             for target in self.targets
@@ -671,7 +683,7 @@ class Report(Shown):
             f"{len(self.targets)} target{'' if len(self.targets) == 1 else 's'}"
             + (f" ({', '.join(verdicts)})" if verdicts else ""),
         ]
-        codes = Counter(finding.code for finding in self.findings)
+        codes = Counter(finding.code for finding in self.each_finding())
         if codes:
             parts.append("findings " + ", ".join(_times(*item) for item in sorted(codes.items())))
         return f"<Report: {'; '.join([*parts, f'seed {self.seed}'])}>"
@@ -690,13 +702,16 @@ class Report(Shown):
         """Counts of targets by verdict, of those that pass with code of backward that never ran
         ("uncovered"), of findings, and the duration in seconds."""
         counts: dict[str, int] = dict.fromkeys(VERDICTS, 0)
+        uncovered = findings = 0
         for target in self.targets:
             counts[target.verdict] += 1
+            uncovered += target.uncovered
+            findings += len(target.findings)
         return {
             "targets": len(self.targets),
             **counts,
-            "uncovered": sum(target.uncovered for target in self.targets),
-            "findings": len(self.findings),
+            "uncovered": uncovered,
+            "findings": findings,
             "duration_s": self.duration_s,
         }
 

@@ -45,7 +45,7 @@ def fixes(
     """
     found = []
     every = replace(settings, select=None)
-    for target in report.targets:
+    for number, target in enumerate(report.targets):
         if not to_mend(target, codes):
             continue
         if begin is not None:
@@ -56,6 +56,8 @@ def fixes(
         for finding in target.findings if made.fix is not None else ():
             if finding.severity != "info" or finding in made.findings:
                 finding.fix = made.fix
+        if made.fix is not None:
+            report.targets[number] = target
     return found
 
 

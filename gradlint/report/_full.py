@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -41,41 +41,42 @@ def add_report(page: Page, report: Report) -> None:
 def report_steps(page: Page, report: Report) -> Iterator[None]:
     """Add the whole of ``report`` to ``page``, finding by finding."""
     alike = {} if page.verbose else _not_loaded_alike(report.targets)
-    left = {id(other) for others in alike.values() for other in others}
-    for target in report.targets:
-        if id(target) in left:
+    left = {number for others in alike.values() for number, _ in others}
+    for number, target in enumerate(report.targets):
+        if number in left:
             continue
         if _one_line(target) and not page.verbose:
             yield from _passing(page, target)
         else:
             page.blank()
             yield from _target(page, target)
-            if others := alike.get(id(target)):
-                _likewise(page, others)
+            if others := alike.get(number):
+                _likewise(page, [name for _, name in others])
             page.blank()
     page.blank()
     add_summary(page, report)
 
 
-def _not_loaded_alike(targets: Sequence[TargetReport]) -> dict[int, list[TargetReport]]:
-    """The ``id`` of each target that can't be loaded → the later ones that can't for the same
-    reason at the same place: one package that is missing is said once, not once an operator."""
-    first: dict[tuple[str, Location | None], TargetReport] = {}
-    found: dict[int, list[TargetReport]] = {}
-    for target in targets:
+def _not_loaded_alike(targets: Iterable[TargetReport]) -> dict[int, list[tuple[int, str]]]:
+    """The number of each target that can't be loaded → numbers and names of the later ones that
+    can't for the same reason at the same place: one package that is missing is said once, not once
+    an operator."""
+    first: dict[tuple[str, Location | None], int] = {}
+    found: dict[int, list[tuple[int, str]]] = {}
+    for number, target in enumerate(targets):
         if len(target.findings) != 1 or target.findings[0].code != NOT_LOADED:
             continue
         (finding,) = target.findings
         original = str(finding.evidence.get("original", ""))
-        known = first.setdefault((original, finding.location), target)
-        if original and known is not target:
-            found.setdefault(id(known), []).append(target)
+        known = first.setdefault((original, finding.location), number)
+        if original and known != number:
+            found.setdefault(known, []).append((number, target.target))
     return found
 
 
-def _likewise(page: Page, others: Sequence[TargetReport]) -> None:
+def _likewise(page: Page, others: Sequence[str]) -> None:
     """The targets that can't be loaded for the reason that was just given."""
-    names = [page.clean(other.target) for other in others]
+    names = [page.clean(other) for other in others]
     shown = names[:LIKEWISE]
     more = len(names) - len(shown)
     words = f"{wording.plural(len(names), 'more operator')}: {', '.join(shown)}"

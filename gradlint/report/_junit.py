@@ -59,7 +59,7 @@ def junit_parts(report: Report, rules: Sequence[Rule] = ()) -> Iterator[str]:
     Raises:
         GradlintError: junitparser is not installed.
     """
-    names = {finding.code: finding.name for finding in report.findings}
+    names = {finding.code: finding.name for finding in report.each_finding()}
     names.update((rule.code, rule.name) for rule in rules)
     return _parts(_junitparser(), report, names)
 

@@ -191,18 +191,21 @@ class _Page:
     ) -> None:
         self._report = report
         self._names = {rule.code: rule.name for rule in rules}
-        self._names.update((finding.code, finding.name) for finding in report.findings)
-        self._kept = {id(item.finding) for item in ranked(report)[:MOST_FINDINGS]}
+        self.counts: Counter[str] = Counter()
+        codes: Counter[str] = Counter()
+        for finding in report.each_finding():
+            self._names[finding.code] = finding.name
+            self.counts[finding.severity] += 1
+            codes[finding.code] += 1
+        self._kept = ranked(report).places(MOST_FINDINGS)
         self._rows = MOST_ROWS
         self._sweeps = [target for sweep in sweeps for target in sweep.targets]
         self.outcome = outcome(report)
         self.remarks = remarks(report)
         self.skipped = skipped_lines(report)
         self.made_by = made_by(report)
-        self.total = len(report.findings)
+        self.total = codes.total()
         self.shown = len(self._kept)
-        self.counts = Counter(finding.severity for finding in report.findings)
-        codes = Counter(finding.code for finding in report.findings)
         self.codes = [(code, self.title(code), codes[code]) for code in sorted(codes)]
         self.state = "passes" if report.ok else "fails" if report.exit_code == 1 else "incomplete"
         named = {target.target for target in report.targets}
@@ -218,11 +221,16 @@ class _Page:
     def targets(self) -> Iterator[TargetView]:
         """Every operator: those that fail first, and those that pass last."""
         order = {"error": 0, "fail": 0, "inconclusive": 1, "skipped": 2, "pass": 3}
-        for target in sorted(self._report.targets, key=lambda item: order[item.verdict]):
-            yield self._target(target)
+        ranks = [order[target.verdict] for target in self._report.targets]
+        for number in sorted(range(len(ranks)), key=ranks.__getitem__):
+            yield self._target(number, self._report.targets[number])
 
-    def _target(self, target: TargetReport) -> TargetView:
-        shown = [finding for finding in target.findings if id(finding) in self._kept]
+    def _target(self, number: int, target: TargetReport) -> TargetView:
+        shown = [
+            finding
+            for position, finding in enumerate(target.findings)
+            if (number, position) in self._kept
+        ]
         return TargetView(
             target=target,
             counts=wording.verdict_counts(target.checks, target.findings),

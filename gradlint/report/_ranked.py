@@ -32,17 +32,42 @@ class Ranked:
         return place_of(self.target, self.finding)
 
 
-def ranked(report: Report) -> list[Ranked]:
-    """Every finding: the worst severity first, roots before what follows from them, otherwise in
-    the order of the report."""
-    found = [item for target in report.targets for item in _of(target)]
-    found.sort(key=lambda item: (_rank(item.finding), item.finding.follows is not None))
-    return found
+class RankedFindings:
+    """Every finding of a report: the worst severity first, roots before what follows from them,
+    otherwise in the order of the report.
+
+    Only their order is held. A target is read again when its findings have their turn.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._order = sorted(
+            (_rank(finding), finding.follows is not None, number, position)
+            for number, target in enumerate(report.targets)
+            for position, finding in enumerate(target.findings)
+        )
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[Ranked]:
+        """One after the other."""
+        last, target, known = -1, None, []
+        for _, _, number, position in self._order:
+            if target is None or number != last:
+                last, target = number, self._report.targets[number]
+                known = identities(target)
+            yield Ranked(target, target.findings[position], known[position])
+
+    def places(self, most: int) -> set[tuple[int, int]]:
+        """The number of the target, and of the finding within it, of the first ``most``."""
+        return {(number, position) for _, _, number, position in self._order[:most]}
 
 
-def _of(target: TargetReport) -> Iterator[Ranked]:
-    for finding, identity in zip(target.findings, identities(target), strict=True):
-        yield Ranked(target, finding, identity)
+def ranked(report: Report) -> RankedFindings:
+    """Every finding of ``report``, see :class:`RankedFindings`."""
+    return RankedFindings(report)
 
 
 def _rank(finding: Finding) -> int:

@@ -8,6 +8,7 @@ findings come first, and what is left out is said in a notification.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -49,7 +50,9 @@ def sarif_parts(report: Report, rules: Sequence[Rule] = ()) -> Iterator[str]:
     """
     items = ranked(report)
     known = {rule.code: rule for rule in rules}
-    named = {item.finding.code: item.finding for item in reversed(items)}
+    named: dict[str, Finding] = {}
+    for item in items:
+        named.setdefault(item.finding.code, item.finding)
     order = {code: index for index, code in enumerate(sorted(named))}
     driver = {
         "name": "gradlint",
@@ -62,7 +65,7 @@ def sarif_parts(report: Report, rules: Sequence[Rule] = ()) -> Iterator[str]:
     yield f'"originalUriBaseIds": {json_line({_ROOT: root})},\n"results": ['
     written = 0
     size = _Compressed()
-    for item in items[:MOST_RESULTS]:
+    for item in itertools.islice(items, MOST_RESULTS):
         text = json_line(_result(item, order))
         if size.add(text) > MOST_BYTES - _AROUND:
             break

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradlint.model.report import FAIL_INCONCLUSIVE, Check, Report, TargetReport, failing
+from gradlint.model.report import (
+    FAIL_INCONCLUSIVE,
+    Check,
+    Report,
+    Severity,
+    TargetReport,
+    failing,
+)
 from gradlint.report import wording
 from gradlint.report.text import Page
 
@@ -90,20 +97,15 @@ def outcome(report: Report) -> str:
     if not report.targets:
         return wording.NOTHING_TO_CHECK if report.left_out else wording.NOTHING_CHECKED
     text = wording.operators(counts)
-    passed = [
-        (target, check)
-        for target in report.targets
-        for check in target.checks
-        if check.verdict == "pass"
-    ]
+    passed = sum(1 for _ in _passed(report))
     if passed:
-        text += f" {wording.plural(len(passed), 'check')} passed"
-        known = resolving_powers(passed)
+        text += f" {wording.plural(passed, 'check')} passed"
+        known = resolving_powers(_passed(report))
         if known:
             text += ", resolving power " + "; ".join(
                 f"{wording.powers(values)} ({', '.join(place)})" for place, values in known.items()
             )
-        fewer = wording.fewer_pairs(check for _, check in passed)
+        fewer = wording.fewer_pairs(check for _, check in _passed(report))
         text += f"; with {', '.join(fewer)}" if fewer else ""
         text += "."
     elif report.exit_code == 5 and not counts["inconclusive"]:
@@ -112,14 +114,25 @@ def outcome(report: Report) -> str:
     return f"{text} {uncovered}" if uncovered else text
 
 
+def _passed(report: Report) -> Iterator[tuple[TargetReport, Check]]:
+    """Every check that passed, with its target."""
+    for target in report.targets:
+        for check in target.checks:
+            if check.verdict == "pass":
+                yield target, check
+
+
 def resolving_powers(
-    checks: list[tuple[TargetReport, Check]],
-) -> dict[tuple[str, ...], list[float]]:
-    """Resolutions of ``checks`` by (dtype, device), in the order in which they first appear."""
-    known: dict[tuple[str, ...], list[float]] = {}
+    checks: Iterable[tuple[TargetReport, Check]],
+) -> dict[tuple[str, ...], tuple[float, float]]:
+    """The least and the greatest resolution of ``checks`` by (dtype, device), in the order in which
+    they first appear."""
+    known: dict[tuple[str, ...], tuple[float, float]] = {}
     for target, check in checks:
         if check.resolution is not None:
-            known.setdefault(_place(target, check), []).append(check.resolution)
+            place = _place(target, check)
+            least, most = known.get(place, (check.resolution, check.resolution))
+            known[place] = min(least, check.resolution), max(most, check.resolution)
     return known
 
 
@@ -155,19 +168,18 @@ def _lenient(report: Report) -> str:
 
 def _strict(report: Report) -> str:
     """Say what fails a run in which every operator passes or is inconclusive."""
-    judged = [target for target in report.targets if target.verdict in ("pass", "inconclusive")]
-    counts = Counter(
-        finding.severity
-        for target in judged
-        for finding in target.findings
-        if failing(finding, report.fail_on)
-    )
+    counts: Counter[Severity] = Counter()
+    unsure = unproven = 0
+    for target in report.targets:
+        if target.verdict in ("pass", "inconclusive"):
+            counts.update(f.severity for f in target.findings if failing(f, report.fail_on))
+            unsure += target.verdict == "inconclusive"
+            unproven += target.uncovered
     words = [wording.severities(counts)] if counts else []
-    unsure = sum(target.verdict == "inconclusive" for target in judged)
     unsure = unsure if report.fail_on in FAIL_INCONCLUSIVE else 0
     if unsure:
         words.append(wording.plural(unsure, "inconclusive operator"))
-    unproven = sum(target.uncovered for target in judged) if report.fail_on == "uncovered" else 0
+    unproven = unproven if report.fail_on == "uncovered" else 0
     if unproven:
         words.append(f"{wording.plural(unproven, 'operator')} with code that never ran")
     if not words:

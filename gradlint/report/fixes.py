@@ -51,8 +51,12 @@ def add_diff(page: Page, fix: Fix, *, indent: int = 0) -> None:
         page.line(Text(" " * indent + page.clean(line), _STYLES.get(line[:1], "")))
 
 
-def add_fixes(page: Page, entries: Sequence[FixEntry]) -> None:
-    """Add what came of every target that needed a change, then a summary."""
+def add_fixes(page: Page, entries: Sequence[FixEntry], *, asks: bool = False) -> None:
+    """Add what came of every target that needed a change, then a summary.
+
+    Args:
+        asks: whether it is asked next if they are to be written.
+    """
     for entry in entries:
         page.blank()
         codes = ", ".join(dict.fromkeys(finding.code for finding in entry.findings))
@@ -67,10 +71,10 @@ def add_fixes(page: Page, entries: Sequence[FixEntry]) -> None:
         page.blank()
         add_diff(page, entry.fix)
     page.blank()
-    page.paragraph(_summary(entries))
+    page.paragraph(_summary(entries, asks=asks))
 
 
-def _summary(entries: Sequence[FixEntry]) -> str:
+def _summary(entries: Sequence[FixEntry], *, asks: bool) -> str:
     if not entries:
         return "Nothing to fix."
     found = sum(entry.fix is not None for entry in entries)
@@ -79,4 +83,4 @@ def _summary(entries: Sequence[FixEntry]) -> str:
     written = sum(entry.written for entry in entries)
     if written:
         return f"{words}; {written} written."
-    return f"{words}." + (" Nothing was written: --write does so." if found else "")
+    return f"{words}." + (" Nothing was written: --write does so." if found and not asks else "")

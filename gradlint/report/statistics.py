@@ -9,7 +9,7 @@ from gradlint.model.report import Report
 
 def counted(report: Report) -> list[tuple[str, str, int]]:
     """Code, name and number of findings of each rule that found something, most first."""
-    counts = Counter((finding.code, finding.name) for finding in report.findings)
+    counts = Counter((finding.code, finding.name) for finding in report.each_finding())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(code, name, count) for (code, name), count in ordered]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -118,6 +118,7 @@ class TargetTask:
         memory_mb, examine, listing: see ``Job`` and ``CheckWork``.
         finished: told of the report when it is complete.
         divided: whether a second worker, of :attr:`compiling`, runs the rules that compile.
+        position: of the operator in the run, as in its report.
     """
 
     wanted = True
@@ -133,6 +134,7 @@ class TargetTask:
         listing: bool = False,
         finished: Callable[[TargetTask], None] | None = None,
         divided: bool = False,
+        position: Sequence[int] = (),
     ) -> None:
         self.compiling: CompilingTask | None = None
         if divided:
@@ -146,17 +148,34 @@ class TargetTask:
         self._examine = examine
         self._listing = listing
         self._finished = finished
+        self._position = position
         self._begun = False
+        self._report: TargetReport | None = None
+        self._collecting: Collector | None = None
         self.restart()
+
+    @property
+    def report(self) -> TargetReport:
+        """What is known up to now. It is made when it is asked for, as is what collects it: a run
+        may have thousands of tasks that are not begun."""
+        if self._report is None:
+            location = _findings.relative(self.ref.location)
+            self._report = TargetReport(self.ref.target, self.ref.kind, location=location)
+            self._report.position = [*self._position]
+        return self._report
+
+    @property
+    def _collector(self) -> Collector:
+        if self._collecting is None:
+            complete = self._examine is None and not self._listing
+            self._collecting = Collector(self.report, self.settings, complete=complete)
+        return self._collecting
 
     def restart(self) -> None:
         """Begin with an empty report; all rules run in one worker then."""
         if self.compiling is not None and self._begun:
             self._without_compiling()
-        location = _findings.relative(self.ref.location)
-        self.report = TargetReport(self.ref.target, self.ref.kind, location=location)
-        complete = self._examine is None and not self._listing
-        self._collector = Collector(self.report, self.settings, complete=complete)
+        self._report = self._collecting = None
         self._last: LastWord | None = None
         self._touched: Touched | None = None
         self._unsteady = ""
@@ -166,6 +185,12 @@ class TargetTask:
         self._crashes = 0
         self._left = 0
         self._started = time.monotonic()
+
+    def release(self) -> None:
+        """Hold nothing more of the report: it is complete, and kept elsewhere."""
+        self._report = self._collecting = None
+        self._touched = None
+        self._last = None
 
     def job(self) -> Job:
         """Check what is not done yet."""
@@ -307,8 +332,8 @@ class TargetTask:
         """
         made = result.report
         if made is not None and made.target == self.ref.target:
-            made.position = self.report.position
-            self.report = made
+            made.position = [*self._position]
+            self._report = made
         else:
             self.report.verdict = "error"
         self._trouble.internal += result.internal

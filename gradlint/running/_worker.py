@@ -41,6 +41,7 @@ from gradlint.running.events import (
     Usage,
 )
 from gradlint.running.job import (
+    AuditWork,
     BenchWork,
     BuildWork,
     CallWork,
@@ -48,8 +49,12 @@ from gradlint.running.job import (
     ConfirmWork,
     DevicesWork,
     Job,
+    LearnWork,
+    ReproduceWork,
+    StarterWork,
     Work,
 )
+from gradlint.targets.bytecode import distrust_bytecode
 from gradlint.trace.originals import at_the_start
 
 _real_exit = os._exit
@@ -166,10 +171,13 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         judge_at_the_start,
     )
 
+    distrust_bytecode()
     do = _doer(job.work)
     originals = at_the_start()
     needs = Needs()
-    judge = judge_at_the_start() if hasattr(job.work, "ref") else None  # of the user's code
+    # What confirms asks others to run the user's code, which so can't change anything here.
+    runs_it = hasattr(job.work, "ref") and not isinstance(job.work, ConfirmWork)
+    judge = judge_at_the_start() if runs_it else None
     try:
         _confine.limit_memory(job.memory_mb)
         do(job.work, channel.send)
@@ -201,8 +209,11 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
 def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:
     """The function that does ``work``. Its module imports torch, hence not at the top here; a
     server that was started for building alone has not imported the rules."""
-    light = isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork))
-    name = "tool_jobs" if light else "jobs"
+    name = "jobs"
+    if isinstance(work, (DevicesWork, BuildWork, BenchWork, CallWork)):
+        name = "tool_jobs"
+    elif isinstance(work, (StarterWork, ReproduceWork, LearnWork, AuditWork)):
+        name = "rare_jobs"
     run: Callable[[Work[Any], Emit], None] = importlib.import_module(f"gradlint.running.{name}").run
     return _watched(run) if _is_kept(work) else run
 

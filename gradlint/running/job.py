@@ -1,7 +1,8 @@
 """What a worker is told to do, and what it may take for it.
 
-Each kind of work is a type; ``gradlint.running.jobs`` and ``gradlint.running.tool_jobs`` do it.
-They import torch, which the process that hands out the work must not.
+Each kind of work is a type; ``gradlint.running.jobs``, ``gradlint.running.rare_jobs`` and
+``gradlint.running.tool_jobs`` do it. They import torch, which the process that hands out the work
+must not.
 """
 
 from __future__ import annotations

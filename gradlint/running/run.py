@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -33,6 +33,7 @@ from gradlint.running.dispatch import on_cluster
 from gradlint.running.interruption import interruptible
 from gradlint.running.job import DevicesWork, Examine, ExpandWork, Job
 from gradlint.running.news import Progress, Running, Tick
+from gradlint.running.spool import Place, Spool, SpooledReports
 from gradlint.running.suppressions import add_suppression_findings
 from gradlint.targets.resolve import EVERY, left_out, resolve
 
@@ -123,11 +124,21 @@ class Run:
         )
 
 
-@dataclass
 class KnownTarget:
     """A target of which all is known from an earlier run."""
 
-    report: TargetReport
+    def __init__(self, report: TargetReport) -> None:
+        self._report: TargetReport | None = report
+
+    @property
+    def report(self) -> TargetReport:
+        """What is known, until it is released."""
+        assert self._report is not None
+        return self._report
+
+    def release(self) -> None:
+        """Hold nothing more of the report: it is kept elsewhere."""
+        self._report = None
 
 
 class ExpandTask:
@@ -202,9 +213,12 @@ class _Plan:
         leave_out: LeaveOut | None = None,
         judge: Judge | None = None,
         recall: Recall | None = None,
+        spool: Spool | None = None,
     ) -> None:
         self.settings = settings
         self.recall = recall
+        self._spool = spool
+        self._places: dict[TargetTask | KnownTarget, Place] = {}
         self.trouble = trouble
         self.memory_mb: int | None = None
         self.sanitizer: Sanitizer | None = None
@@ -285,7 +299,11 @@ class _Plan:
         """
         for task in tasks:
             if isinstance(task, KnownTarget):
-                self.advance(task.report)
+                report = self._report_of(task)
+                try:
+                    self.advance(report)
+                finally:
+                    self._keep(task, report)
 
     def tasks_for(self, refs: Sequence[OpRef]) -> list[TargetTask | KnownTarget]:
         """A task for each of ``refs``."""
@@ -295,6 +313,7 @@ class _Plan:
             if known is not None:
                 known.position = self.position(ref)
                 tasks.append(KnownTarget(known))
+                self._keep(tasks[-1], known)
                 continue
             task = self._task(
                 ref,
@@ -305,8 +324,8 @@ class _Plan:
                 listing=self.listing,
                 finished=self._finished,
                 divided=self.divided,
+                position=self.position(ref),
             )
-            task.report.position = self.position(ref)
             tasks.append(task)
         return tasks
 
@@ -318,7 +337,23 @@ class _Plan:
     def _finished(self, task: TargetTask) -> None:
         if self.recall is not None:
             self.recall.keep(task.ref, task.report, Seen(*task.seen()))
-        self.advance(task.report)
+        report = task.report
+        try:
+            self.advance(report)
+        finally:
+            self._keep(task, report)
+
+    def _keep(self, task: TargetTask | KnownTarget, report: TargetReport) -> None:
+        """Let the spool hold the report of ``task``, if there is one."""
+        if self._spool is not None:
+            self._places[task] = self._spool.keep(report)
+            task.release()
+
+    def _report_of(self, task: TargetTask | KnownTarget) -> TargetReport:
+        place = self._places.get(task)
+        if place is None or self._spool is None:
+            return task.report
+        return self._spool.read(place)
 
     def advance(self, report: TargetReport) -> None:
         """One target is done.
@@ -340,20 +375,34 @@ class _Plan:
 
     def skip_all(self, reason: str) -> None:
         """Run nothing, and say why."""
-        for report in self.reports():
-            report.notes.append(reason)
+        for task in self.tasks:
+            if isinstance(task, TargetTask):
+                task.report.notes.append(reason)
 
-    def reports(self) -> list[TargetReport]:
+    def reports(self) -> MutableSequence[TargetReport]:
         """Every target's report, in the order in which the user named them."""
-        found: list[TargetReport] = []
+        if self._spool is None:
+            return [item if isinstance(item, TargetReport) else item.report for item in self._all()]
+        places = []
+        for item in self._all():
+            place = None if isinstance(item, TargetReport) else self._places.get(item)
+            if place is None:
+                report = item if isinstance(item, TargetReport) else item.report
+                place = self._spool.keep(report)
+            if not isinstance(item, TargetReport):
+                item.release()
+            places.append(place)
+        return SpooledReports(self._spool, places)
+
+    def _all(self) -> Iterator[TargetTask | KnownTarget | TargetReport]:
+        """What has a report, or is one, in the order of the reports."""
         for task in self.tasks:
             if not isinstance(task, ExpandTask):
-                found.append(task.report)
+                yield task
             else:
-                found += [inner.report for inner in task.tasks]
+                yield from task.tasks
                 if task.report is not None:
-                    found.append(task.report)
-        return found
+                    yield task.report
 
 
 def execute(
@@ -367,6 +416,7 @@ def execute(
     leave_out: LeaveOut | None = None,
     judge: Judge | None = None,
     recall: Recall | None = None,
+    spool: Spool | None = None,
 ) -> Run:
     """Check ``targets`` in isolated workers, and collect every mistake without raising.
 
@@ -380,6 +430,7 @@ def execute(
         leave_out: see :data:`LeaveOut`.
         judge: see :data:`Judge`.
         recall: verdicts of earlier runs; no worker is started where they are all that is needed.
+        spool: what keeps the results; None for memory.
 
     Returns:
         The run; after Ctrl-C with what is known so far, ``report.interrupted`` set.
@@ -393,7 +444,7 @@ def execute(
         fail_on=settings.fail_on,
         settings=_told(settings),
     )
-    plan = _Plan(settings, trouble, on_progress, leave_out, judge, recall)
+    plan = _Plan(settings, trouble, on_progress, leave_out, judge, recall, spool)
     plan.examine, plan.listing, plan.on_tick = examine, listing, on_tick
     try:
         _carry_out(plan, targets, settings, report)
@@ -576,17 +627,21 @@ def _is_somewhere() -> bool:
 def _tell_interrupted(report: Report, targets: Sequence[str]) -> None:
     """Say so of every target that was not begun, also where it is not known what they name."""
     report.targets = report.targets or [TargetReport(target) for target in targets]
-    for target in report.targets:
+    for number, target in enumerate(report.targets):
         if target.verdict == "skipped" and not target.notes:
             target.notes.append("interrupted")
+            report.targets[number] = target
 
 
 def _tell_stopped(report: Report) -> None:
     """Say of every target that was not done that enough others had failed."""
-    for target in report.targets:
+    for number, target in enumerate(report.targets):
+        before = [*target.notes]
         if target.verdict == "skipped" and not target.notes:
             target.notes.append(NOT_REACHED)
         target.notes = [NOT_REACHED if note == "interrupted" else note for note in target.notes]
+        if target.notes != before:
+            report.targets[number] = target
 
 
 def _resolved(targets: Sequence[str], plan: _Plan) -> list[OpRef]:

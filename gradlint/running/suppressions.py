@@ -47,10 +47,12 @@ class _Stated:
     """One code that is accepted in ``target``, and where that stands.
 
     Args:
+        number: of the target in the report.
         head: whether it holds for the whole of the operator.
         wide: whether it holds for more than its line.
     """
 
+    number: int
     target: TargetReport
     code: str
     reason: str
@@ -65,19 +67,27 @@ def add_suppression_findings(report: Report, settings: Settings) -> None:
         return  # none of them was obeyed
     wanted = {rule.code for rule in select_rules(settings)}
     whole = not (report.interrupted or report.stopped)
-    used = [(t, item) for t in report.targets for check in t.checks for item in check.accepted]
+    used = [
+        (number, item)
+        for number, target in enumerate(report.targets)
+        for check in target.checks
+        for item in check.accepted
+    ]
     told: set[Location] = set()
-    for target in report.targets:
+    for number, target in enumerate(report.targets):
         found: list[Finding] = []
         for comment in _comments(target):
             if comment.location not in told:
                 told.add(comment.location)
                 found += _about_form(target, comment, settings)
         found += _without_reason(target, settings)
-        for stated in _stated(target) if whole else ():
+        for stated in _stated(number, target) if whole else ():
             if not _is_used(stated, used) and _all_ran(stated, report, settings):
                 found.append(_unused(stated, settings))
-        target.findings += [as_set(item, settings) for item in found if item.code in wanted]
+        made = [as_set(item, settings) for item in found if item.code in wanted]
+        if made:
+            target.findings += made
+            report.targets[number] = target
 
 
 # -- what stands there -----------------------------------------------------------------------------
@@ -121,11 +131,11 @@ def _comments(target: TargetReport) -> Iterator[SuppressingComment]:
         yield from suppressing_comments(source, first, node.end_lineno or node.lineno)
 
 
-def _stated(target: TargetReport) -> Iterator[_Stated]:
+def _stated(number: int, target: TargetReport) -> Iterator[_Stated]:
     """Every code that is accepted by a comment in ``target``, by its spec or by itself."""
     declared = dict(target.accepts)
     for code, location in _in_spec(target):
-        yield _Stated(target, code, declared.pop(code, ""), location, head=True)
+        yield _Stated(number, target, code, declared.pop(code, ""), location, head=True)
     found = _definition(target)
     if found is None:
         return
@@ -141,6 +151,7 @@ def _stated(target: TargetReport) -> Iterator[_Stated]:
             declared.pop(code, None) if head else None
             if not heirs:
                 yield _Stated(
+                    number,
                     target,
                     code,
                     comment.reason,
@@ -150,7 +161,7 @@ def _stated(target: TargetReport) -> Iterator[_Stated]:
                 )
     for code, reason in declared.items():
         if not heirs:
-            yield _Stated(target, code, reason, target.location, head=True)
+            yield _Stated(number, target, code, reason, target.location, head=True)
 
 
 def _in_spec(target: TargetReport) -> Iterator[tuple[str, Location]]:
@@ -208,12 +219,12 @@ def _rules_of(code: str) -> list[Rule]:
     return [rule for rule in CATALOGUE if rule.code.startswith(code)]
 
 
-def _is_used(stated: _Stated, used: Iterable[tuple[TargetReport, Accepted]]) -> bool:
+def _is_used(stated: _Stated, used: Iterable[tuple[int, Accepted]]) -> bool:
     """Whether something was found that ``stated`` accepts."""
-    for target, item in used:
+    for number, item in used:
         if item.under != stated.code:
             continue
-        if item.location is None and target is stated.target and stated.head:
+        if item.location is None and number == stated.number and stated.head:
             return True
         if item.location is not None and stated.location is not None:
             place = (item.location.file, item.location.line)

@@ -3,12 +3,18 @@
 Python keeps bytecode beside a file. It does not where it must not write, and under another name
 (``running/confirming.py``) there is none: then every process compiles the file anew, which for a
 file of many operators takes much longer than running it.
+
+And the bytecode that Python keeps beside a file, which it takes for that of the file as long as the
+size and the second in which it was saved are the same: who saves twice within a second may be told
+of what was there before (:func:`distrust_bytecode`).
 """
 
 from __future__ import annotations
 
 import marshal
 import os
+import sysconfig
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +29,22 @@ from gradlint.targets.source_file import MAX_BYTES
 
 #: Of a cache file: it is valid for a source with the hash that it names (PEP 552).
 _BY_HASH = (0b11).to_bytes(4, "little")
+
+
+#: Bytes of a cache file that say what it is, and what one looks like whose source has changed.
+_HEAD_BYTES = len(MAGIC_NUMBER) + len(_BY_HASH)
+_OF_ANOTHER = MAGIC_NUMBER + _BY_HASH + bytes(8)
+
+#: Seconds that bytecode must be younger than its source to be believed: Python compares whole
+#: seconds, so that one of a file that was saved again in the same second is younger by less.
+_SETTLED_S = 2.0
+
+#: Folders whose files nobody edits: what is installed there is often compiled in the same second.
+_INSTALLED = tuple(
+    os.path.realpath(path) + os.sep
+    for path in {sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")}
+    if path
+)
 
 
 @dataclass(frozen=True)
@@ -92,3 +114,38 @@ def put_beside(path: str, link: str) -> None:
         os.mkdir(folder)
         with open(cache, "wb") as file:
             file.write(MAGIC_NUMBER + _BY_HASH + source_hash(known.source) + known.code)
+
+
+def distrust_bytecode() -> None:
+    """From now on, this process imports a file of the user's from its source where the bytecode
+    beside it may be that of an earlier text. For a worker that ends with its job: nothing undoes
+    it.
+
+    Python is told that such bytecode goes by the hash of the source, and of another one. So it
+    compiles the source and keeps the bytecode with its hash, which is right in every process.
+    """
+    read = SourceFileLoader.get_data
+
+    def get_data(self: SourceFileLoader, path: str) -> bytes:
+        if path.endswith(".pyc") and path != self.path and _may_be_stale(self.path, path):
+            return _OF_ANOTHER
+        return read(self, path)
+
+    SourceFileLoader.get_data = get_data  # type: ignore[assignment, method-assign]
+
+
+def _may_be_stale(source: str, bytecode: str) -> bool:
+    """Whether ``bytecode``, which goes by the time of its source, was made just after that was
+    saved, or none is there yet and it would be."""
+    if os.path.realpath(source).startswith(_INSTALLED):
+        return False
+    try:
+        saved = os.stat(source).st_mtime
+        with open(bytecode, "rb") as file:
+            if file.read(_HEAD_BYTES)[len(MAGIC_NUMBER) :] == _BY_HASH:
+                return False
+            return os.fstat(file.fileno()).st_mtime - saved < _SETTLED_S
+    except FileNotFoundError:
+        return time.time() - saved < _SETTLED_S
+    except OSError:
+        return False

@@ -11,8 +11,9 @@ import builtins
 import copy
 import functools
 import math
+import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -55,6 +56,12 @@ _KERNELS = (
 _KEYS = ("CPU", "CUDA", "AutogradCPU", "AutogradCUDA", "ADInplaceOrView")
 
 
+#: What a function does, apart from what it is.
+_CODE = operator.attrgetter("__code__")
+_DEFAULTS = operator.attrgetter("__defaults__")
+_KEYWORDS = operator.attrgetter("__kwdefaults__")
+
+
 class JudgeChanged(Exception):
     """The user's code changed what judges it.
 
@@ -68,30 +75,25 @@ class JudgeChanged(Exception):
 
 
 class Judge:
-    """Functions, methods and constants of ``modules``, and torch's engine, as they are now."""
+    """Functions, methods and constants of ``modules``, and torch's engine, as they are now.
+
+    All of it is compared at the end of every worker, and to look at an object copies the page of
+    memory that it lies on into that worker. So no more is looked at than must be, and by iterators
+    that run without Python's own code.
+    """
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
-        holders: list[tuple[str, Any]] = []
+        self._holders: list[_Held] = []
         for module in modules:
             name = module.__name__
-            holders.append((name, module))
-            holders += [
-                (f"{name}.{value.__name__}", value)
+            self._holders.append(_Held(name, module))
+            self._holders += [
+                _Held(f"{name}.{value.__name__}", value)
                 for value in vars(module).values()
                 if isinstance(value, type) and value.__module__ == name
             ]
-        members = [
-            (place, holder, name, value)
-            for place, holder in holders
-            for name, value in vars(holder).items()
-        ]
-        self._callables = [
-            (f"{place}.{name}", vars(holder), name, value)
-            for place, holder, name, value in members
-            if isinstance(value, (staticmethod, classmethod, property)) or callable(value)
-        ]
         # Names that are not here yet would hide others, which are inherited.
-        self._callables += [
+        self._single = [
             (f"{_place(holder)}.{name}", vars(holder), name, vars(holder).get(name))
             for holder, name in (
                 *_ENGINE,
@@ -100,35 +102,85 @@ class Judge:
                 *((math, name) for name in vars(math) if not name.startswith("_")),
             )
         ]
-        self._names = [(place, holder, set(vars(holder))) for place, holder in holders]
         self._kernels = _kernels()
-        # A function is imported under its name by many modules.
-        states = {id(value): (full, value) for full, _, _, value in reversed(self._callables)}
-        self._states = [
-            (full, value, state) for full, value in states.values() if (state := _state(value))
-        ]
-        self._constants = [
-            (f"{place}.{name}", vars(holder), name, copy.deepcopy(value))
-            for place, holder, name, value in members
-            if name.isupper() and _is_plain(value)
-        ]
+        named = [(full, value) for full, _, _, value in self._single]
+        named += [(f"{held.place}.{name}", value) for held in self._holders for name, value in held]
+        # A function is imported under its name by many modules: the first one names it.
+        functions: dict[int, tuple[str, FunctionType]] = {}
+        for full, value in (*named[len(self._single) :], *named[: len(self._single)]):
+            for function in _functions(value):
+                functions.setdefault(id(function), (full, function))
+        self._full = [full for full, _ in functions.values()]
+        self._functions = [function for _, function in functions.values()]
+        self._codes = list(map(_CODE, self._functions))
+        self._defaults = list(map(_DEFAULTS, self._functions))
+        self._keywords = [dict(k) if k else k for k in map(_KEYWORDS, self._functions)]
 
     def changed(self) -> list[str]:
         """Names of what was replaced, removed, hidden or given other code or defaults since."""
-        found = {
-            full for full, names, name, value in self._callables if names.get(name) is not value
-        }
-        found |= {full for full, value, state in self._states if _state(value) != state}
-        found |= {full for full, names, name, value in self._constants if names.get(name) != value}
-        found |= {
-            f"{place}.{name}"
-            for place, holder, before in self._names
-            for name in vars(holder).keys() - before
-            if _hides(holder, name)
-        }
+        found = {full for full, names, name, value in self._single if names.get(name) is not value}
+        for held in self._holders:
+            found |= held.changed()
+        for read, before in ((_CODE, self._codes), (_DEFAULTS, self._defaults)):
+            if not all(map(operator.is_, map(read, self._functions), before)):
+                found |= {
+                    full
+                    for full, function, value in zip(
+                        self._full, self._functions, before, strict=True
+                    )
+                    if read(function) != value
+                }
+        # The dictionary may have been changed in its place.
+        if list(map(_KEYWORDS, self._functions)) != self._keywords:
+            found |= {
+                full
+                for full, function, value in zip(
+                    self._full, self._functions, self._keywords, strict=True
+                )
+                if _KEYWORDS(function) != value
+            }
         now = _kernels()
         found |= {name for name, kernels in self._kernels.items() if now.get(name) != kernels}
         return sorted(found)
+
+
+class _Held:
+    """What a module or class holds.
+
+    Args:
+        place: its full name.
+        holder: the module or class.
+    """
+
+    def __init__(self, place: str, holder: Any) -> None:
+        self.place = place
+        self._holder = holder
+        names = vars(holder)
+        kept = {name: value for name, value in names.items() if _is_code(value)}
+        self._names, self._values = list(kept), list(kept.values())
+        self._all = frozenset(names)
+        self._constants = {
+            name: copy.deepcopy(value)
+            for name, value in names.items()
+            if name.isupper() and _is_plain(value)
+        }
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return zip(self._names, self._values, strict=True)
+
+    def changed(self) -> set[str]:
+        """As of :class:`Judge`, but for what functions do that are still there."""
+        names = vars(self._holder)
+        found: set[str] = set()
+        if not all(map(operator.is_, map(names.get, self._names), self._values)):
+            found.update(name for name, value in self if names.get(name) is not value)
+        for name, value in self._constants.items():
+            now = names.get(name)
+            if now is not value and now != value:
+                found.add(name)
+        if not names.keys() <= self._all:
+            found.update(n for n in names.keys() - self._all if _hides(self._holder, n))
+        return {f"{self.place}.{name}" for name in found}
 
 
 @functools.lru_cache(maxsize=1)
@@ -164,19 +216,18 @@ def _place(holder: Any) -> str:
     return ".".join(filter(None, (module, holder.__name__)))
 
 
-def _state(value: Any) -> tuple[Any, ...]:
-    """What a function does, apart from what it is."""
-    if isinstance(value, property):
-        return tuple(_state(part) for part in (value.fget, value.fset, value.fdel))
-    function = getattr(value, "__func__", value)
-    function = getattr(function, "__wrapped__", function)  # of functools.lru_cache and others
-    if not isinstance(function, FunctionType):
-        return ()
-    return (
-        function.__code__,
-        function.__defaults__,
-        tuple(sorted((function.__kwdefaults__ or {}).items(), key=lambda item: item[0])),
-    )
+def _is_code(value: Any) -> bool:
+    return isinstance(value, (staticmethod, classmethod, property)) or callable(value)
+
+
+def _functions(value: Any) -> Iterator[FunctionType]:
+    """The functions written in Python that run where ``value`` is called, got or set."""
+    parts = (value.fget, value.fset, value.fdel) if isinstance(value, property) else (value,)
+    for part in parts:
+        function = getattr(part, "__func__", part)
+        function = getattr(function, "__wrapped__", function)  # of functools.lru_cache and others
+        if isinstance(function, FunctionType):
+            yield function
 
 
 def _is_plain(value: Any) -> bool:

@@ -68,6 +68,8 @@ CASES = {
     "a substitute in words": (Grounds(explained="substitute"), "warning"),
     "relevance in words": (Grounds(explained="attribution"), "warning"),
     "a constant in words": (Grounds(explained="constant"), "info"),
+    "a guessed function that backward calls": (Grounds(explained="called"), "info"),
+    "a constant of a Function inside": (Grounds(explained="no-gradient"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
     "elements that forward does not read": (

@@ -185,3 +185,13 @@ def test_without_it_the_next_worker_runs_the_rule() -> None:
 def test_a_worker_can_leave_nothing_to_nobody(code: str, elsewhere: frozenset[str]) -> None:
     with pytest.raises(Contradiction):
         collected(SAMPLES, Elsewhere(code, "s"), elsewhere=elsewhere)
+
+
+def test_no_check_waits_for_what_reads_specifications() -> None:
+    """All that workers import for a check of an operator, and what takes long to import."""
+    code = (
+        "import gradlint.running.jobs, sys; "
+        "print([m for m in ('pydantic', 'yaml', 'gradlint.recorded') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

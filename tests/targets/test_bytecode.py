@@ -6,6 +6,7 @@ import importlib.util
 import marshal
 import os
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
@@ -128,6 +129,65 @@ def test_a_link_to_a_file_that_changed_is_compiled(path: str, tmp_path: Path) ->
     Path(path).write_text(Path(path).read_text().replace("1", "3"))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert imported(str(link)).ANSWER == 3
+
+
+@pytest.fixture
+def distrusting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(SourceFileLoader, "get_data", SourceFileLoader.get_data)
+    bytecode.distrust_bytecode()
+
+
+def saved_in_the_same_second(path: Path, text: str, ago: float = 0.0) -> None:
+    """Save ``text`` as Python sees it when two saves are within one second."""
+    path.write_text(text)
+    second = float(int(time.time() - ago))
+    os.utime(path, (second, second))
+
+
+def test_python_itself_runs_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "ops.py"
+    saved_in_the_same_second(path, "ANSWER = 1\n")
+    assert imported(str(path)).ANSWER == 1
+    saved_in_the_same_second(path, "ANSWER = 2\n")
+    assert imported(str(path)).ANSWER == 1
+
+
+@pytest.mark.usefixtures("distrusting")
+def test_a_file_saved_twice_within_a_second_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "ops.py"
+    for answer in (1, 2, 3):
+        saved_in_the_same_second(path, f"ANSWER = {answer}\n")
+        found = imported(str(path)).ANSWER
+        assert found == answer
+
+
+def test_bytecode_of_another_process_is_not_believed(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "ops.py"
+    saved_in_the_same_second(path, "ANSWER = 1\n")
+    assert imported(str(path)).ANSWER == 1  # which keeps bytecode by its time
+    saved_in_the_same_second(path, "ANSWER = 2\n")
+    request.getfixturevalue("distrusting")
+    assert imported(str(path)).ANSWER == 2
+    monkeypatch.undo()  # and what is kept now is right everywhere
+    assert imported(str(path)).ANSWER == 2
+
+
+@pytest.mark.usefixtures("distrusting")
+def test_bytecode_of_a_settled_file_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "ops.py"
+    saved_in_the_same_second(path, "ANSWER = 1\n", ago=60)
+    assert imported(str(path)).ANSWER == 1
+    cache = Path(importlib.util.cache_from_source(str(path)))
+    code = compile("ANSWER = 5\n", str(path), "exec", dont_inherit=True)
+    cache.write_bytes(cache.read_bytes()[:16] + marshal.dumps(code))
+    assert imported(str(path)).ANSWER == 5
 
 
 def test_nothing_is_put_beside_what_is_unknown_or_far(

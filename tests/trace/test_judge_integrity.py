@@ -19,6 +19,7 @@ import functools
 TOLERATED = {53: 1e-9}
 LIMIT = 6.5
 def judge(x, bar=1.0): return x < bar
+def bounded(x, *, bar=1.0): return x < bar
 @functools.lru_cache
 def cached(x): return x
 class Bank:
@@ -83,6 +84,21 @@ def test_a_function_that_stays_and_does_something_else(
     else:
         module.cached.__wrapped__.__code__ = (lambda x: 0).__code__
     assert kept.changed() == ["judging.cached" if change == "wrapped" else "judging.judge"]
+
+
+def test_an_attribute_hides_no_code(module: types.ModuleType) -> None:
+    """``__wrapped__``, by which the function in a cache is found, is there for all to set."""
+    kept = Judge([module])
+    judge = module.judge
+    judge.__wrapped__ = types.FunctionType(judge.__code__, {}, argdefs=judge.__defaults__)
+    _replace_code(module)
+    assert kept.changed() == ["judging.judge"]
+
+
+def test_a_keyword_is_given_another_default(module: types.ModuleType) -> None:
+    kept = Judge([module])
+    module.bounded.__kwdefaults__["bar"] = 1e30
+    assert kept.changed() == ["judging.bounded"]
 
 
 @pytest.mark.parametrize(

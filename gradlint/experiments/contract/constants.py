@@ -6,8 +6,26 @@ The documentation may say it: "relevance: (N, L), taken as a constant".
 
 from __future__ import annotations
 
+import re
+
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.documentation import documented_constant, prose
+
+#: Words in argument names that stand for constants in PyTorch's own functions, none of which is
+#: differentiated there either (a convention, so it is a note and not a fault).
+CONSTANTS = frozenset(
+    {
+        *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
+        *("idx", "index", "indices", "length", "lengths", "eps", "epsilon", "vareps"),
+        *("buffer", "ema", "moving", "running"),
+    }
+)
+
+
+def is_constant_by_name(name: str) -> bool:
+    """Whether the name of an argument has a word of :data:`CONSTANTS`."""
+    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
+    return not CONSTANTS.isdisjoint(words)
 
 
 def is_constant(subject: Subject, position: int) -> bool:

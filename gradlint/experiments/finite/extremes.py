@@ -30,12 +30,13 @@ from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import Input, OpRaised
 from gradlint.trace.problem import Problem
 
-#: Extreme values by name, in the order of trying, and how a message words them.
+#: Extreme values by name, in the order of trying, and how a message words them: see
+#: :attr:`ExtremePoint.words`.
 WORDS = {
     "zeros": "where every element is zero",
     "ties": "where all elements of an input are equal",
     "single": "where single elements have special values",
-    "large": "at magnitudes from 10 to 10000",
+    "large": "at magnitudes from {least:.0f} to {largest:.0f}",
     "tiny": "at the smallest normal numbers of the dtype",
     "masked": "where a row of a boolean argument is all False and another all True",
 }
@@ -106,7 +107,13 @@ class ExtremePoint:
     def words_at(self, position: int, where: Sequence[int]) -> str:
         """Which values the inputs have, in the words of a message on element ``where``."""
         place = self.place_at(position, where)
-        return WORDS[self.name] if place is None else f"where it {place.words}"
+        return self.words if place is None else f"where it {place.words}"
+
+    @property
+    def words(self) -> str:
+        """Which values the inputs have."""
+        tops = [_special.largest(item.value.dtype) for item in self.problem.inputs]
+        return WORDS[self.name].format(least=_special.LEAST_LARGE, largest=max(tops))
 
 
 @dataclass

@@ -16,9 +16,12 @@ import torch
 from gradlint.experiments.finite.value_ranges import ValueRange
 from gradlint.numerics.products import rms
 
-#: Largest magnitude of "large" values by dtype, and the smallest: spread evenly in the logarithm,
-#: so that exp overflows in some elements only, and squares in none.
-LARGE, LARGE_HALF, LEAST_LARGE = 1e4, 1e3, 10.0
+#: Largest magnitudes of "large" values by dtype, and the smallest: spread evenly in the logarithm,
+#: so that exp overflows in some elements only, and squares in none. Some 14 times the argument at
+#: which exp overflows, so that it does under a temperature, too, and a twelfth power does not; in
+#: 16 bits larger ones, as differences see little there.
+LARGE = {torch.float32: 1e3, torch.complex64: 1e3, torch.float16: 1e3}
+LARGE_ELSE, LEAST_LARGE = 1e4, 10.0
 
 #: Tiny values, in units of the smallest normal number of the dtype: their squares vanish.
 TINY = 8.0
@@ -57,6 +60,11 @@ def is_log_of_scale(name: str) -> bool:
     return _LOG_OF_SCALE.fullmatch(name.rpartition(".")[2]) is not None
 
 
+def largest(dtype: torch.dtype) -> float:
+    """The largest magnitude of "large" values of ``dtype``."""
+    return LARGE.get(dtype, LARGE_ELSE)
+
+
 def zeros(
     values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
 ) -> list[torch.Tensor] | None:
@@ -87,12 +95,12 @@ def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[t
 def large(
     values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
 ) -> list[torch.Tensor] | None:
-    """Magnitudes from :data:`LEAST_LARGE` to :data:`LARGE`. Where the sample has both signs, each
+    """Magnitudes from :data:`LEAST_LARGE` to :func:`largest`. Where the sample has both signs, each
     element has the other one: a maximum that was positive is negative, and the largest element of
     a row is another."""
 
     def grown(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
-        top = LARGE_HALF if value.dtype == torch.float16 else LARGE
+        top = largest(value.dtype)
         if allowed.rows or not (allowed.holds(top) or allowed.holds(-top)):
             return None
         spread = _spread(value, LEAST_LARGE, top)

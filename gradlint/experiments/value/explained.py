@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from gradlint.experiments.contract.constants import is_constant
+from gradlint.experiments.contract.inner_constants import is_inner_constant
 from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
@@ -18,7 +19,7 @@ from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
-from gradlint.inputs.stand_ins import is_stand_in
+from gradlint.inputs.stand_ins import is_stand_in, watched
 from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
@@ -46,6 +47,8 @@ def what_explains(
     """
     if is_constant(subject, position):
         return {"explained": "constant"}
+    if is_inner_constant(subject, position):
+        return {"explained": "no-gradient"}
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
             return {"torch_owned": True}
@@ -62,8 +65,23 @@ def what_explains(
     elif (chosen or sample.origin == "inferred") and is_guarded(subject):
         explained = "clamped"
     elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
-        explained = "stand-in"
+        explained = "called" if _backward_calls_stand_in(subject) else "stand-in"
     return {} if explained is None else {"explained": explained}
+
+
+def _backward_calls_stand_in(subject: Subject) -> bool:
+    """Whether backward calls a function that was guessed, and not to differentiate it: it must
+    return what only the function that the op is meant for does, as the product with a transpose.
+    Two forward calls and a backward one."""
+    problem = subject.problem
+    try:
+        with watched() as before:
+            problem.forward(grad=True)
+        with watched() as calls:
+            problem.pull(subject.run.cotangents)
+    except OpRaised:
+        return False
+    return calls.count(False) > before.count(False)
 
 
 def agrees_with_autograd(subject: Subject, position: int) -> bool:

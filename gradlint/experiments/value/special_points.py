@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gradlint.experiments.finite.extremes import KINDS, WORDS, ExtremePoint
+from gradlint.experiments.finite.extremes import KINDS, ExtremePoint
 from gradlint.experiments.finite.special_values import SpecialElement
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.measured_function import MeasuredFunction, is_steady
@@ -174,7 +174,7 @@ class SpecialPoints:
             ):
                 worst = self._worst(at, position)
                 if worst is not None:
-                    yield self._wrong_at(extreme, at, position, *worst, WORDS[extreme.name])
+                    yield self._wrong_at(extreme, at, position, *worst, extreme.words)
 
     def _together(
         self, extreme: ExtremePoint, at: SlopesAtPoint, moved: Sequence[int]

@@ -12,7 +12,8 @@ Where inputs are inferred, a tensor for which backward returns `None` is treated
 the output depends on it, a note says so. It is a warning where the source shows that a gradient was
 meant: backward computes one and never uses it, the documentation or the arguments beside it say so,
 a module passes a parameter, or where it is left out, forward computes it from an input that has a
-gradient.
+gradient. In a callable or a module around a Function it is a warning, too, unless the Function
+returns `None` for several tensors, which looks meant.
 
 Why it matters
 --------------
@@ -77,15 +78,18 @@ References
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.contract.constants import is_called_constant
-from gradlint.experiments.contract.meant_gradients import said_of, why_meant
-from gradlint.experiments.contract.optional_inputs import default_tells
+from gradlint.experiments.contract.constants import is_called_constant, is_constant_by_name
+from gradlint.experiments.contract.inner_constants import (
+    is_chosen,
+    is_taken_as_constant,
+    leaf_of,
+    why_gradient_meant,
+)
 from gradlint.experiments.input_dependence import clear_slope
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.returned_gradients import (
@@ -104,16 +108,6 @@ from gradlint.trace.problem import Problem
 from gradlint.trace.record import record
 
 RULE = rule_of(__name__)
-
-#: Words in argument names that stand for constants in PyTorch's own functions, none of which is
-#: differentiated there either (a convention, so it is a note and not a fault).
-CONSTANTS = frozenset(
-    {
-        *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
-        *("idx", "index", "indices", "length", "lengths"),
-        *("buffer", "ema", "moving", "running"),
-    }
-)
 
 
 def probe(subject: Subject) -> Outcome:
@@ -164,58 +158,49 @@ def _input_index(subject: Subject, item: ReturnedGradient) -> int | None:
 def _severity(item: ReturnedGradient, needed: list[ReturnedGradient]) -> Severity:
     if all(other.value is None for other in needed) or item is needed[0]:
         return "error"
-    return "info" if _by_convention(item.name) else "warning"
+    return "info" if is_constant_by_name(item.name) else "warning"
 
 
 def _inside(subject: Subject) -> Iterator[Finding]:
     """Parameters and inputs that reach one Function alone, whose backward returns None for them."""
     gradients = subject.run.gradients
     for item in returned_gradients(subject):
-        leaf = item.node.leaves[item.position] if item.position < len(item.node.leaves) else None
+        leaf = leaf_of(item)
         if leaf is None or not item.needed or item.value is not None:
             continue
         if gradients is None or gradients[leaf] is not None:
             continue
         slope = clear_slope(subject, leaf)
-        if slope is not None:
-            finding = _finding(subject, item, slope, "error")
-            yield replace(finding, input=subject.problem.inputs[leaf].name)
+        if slope is None:
+            continue
+        found = [_finding(subject, item, slope, "error")]
+        if is_taken_as_constant(subject, item, leaf):
+            found = list(_taken_as_constant(subject, item, slope))
+        elif is_chosen(subject, item, leaf):
+            found = [_meant(subject, item, slope, why_gradient_meant(subject, item))]
+        yield from (replace(one, input=subject.problem.inputs[leaf].name) for one in found)
 
 
 def _inferred(subject: Subject) -> Iterator[Finding]:
     """What is said of the tensors that gradlint itself took for constants."""
     for item, slope in taken_as_constants(subject):
-        returned = [other.value is not None for other in returned_gradients(subject)]
-        node = item.node
-        reason = why_meant(node.function, node.arguments, item.position, returned)
-        reason = reason or _why_meant_by_default(subject, item, returned)
-        if reason:
-            finding = _finding(subject, item, slope, "warning")
-            yield replace(finding, evidence={**finding.evidence, "meant to have one": reason})
-        elif not _by_convention(item.name):
-            yield _constant(subject, item, slope)
+        yield from _taken_as_constant(subject, item, slope)
 
 
-def _why_meant_by_default(
-    subject: Subject, item: ReturnedGradient, returned: Sequence[bool]
-) -> str:
-    """Why what stands in for the argument where it is None says that it has a gradient."""
-    signature = subject.op.signature
-    parameter = signature.parameters.get(item.name) if signature is not None else None
-    function, names = item.node.function, item.node.arguments
-    if parameter is None or parameter.default is not None:
-        return ""
-    if said_of(function, item.name, names) is False:
-        return ""
-    others = [name for name, has in zip(names, returned, strict=False) if has]
-    reason = default_tells(function, item.name, others)
-    # A backward that is no derivative, as of a rounding, says nothing about the argument.
-    return "" if reason and subject.wrong_inputs else reason
+def _taken_as_constant(subject: Subject, item: ReturnedGradient, slope: float) -> Iterator[Finding]:
+    """A warning where something says that a gradient was meant, else a note; nothing where the
+    argument's name says that it is a constant."""
+    reason = why_gradient_meant(subject, item)
+    if reason:
+        yield _meant(subject, item, slope, reason)
+    elif not is_constant_by_name(item.node.arguments[item.position]):
+        yield _constant(subject, item, slope)
 
 
-def _by_convention(name: str) -> bool:
-    words = re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
-    return not CONSTANTS.isdisjoint(words)
+def _meant(subject: Subject, item: ReturnedGradient, slope: float, reason: str) -> Finding:
+    finding = _finding(subject, item, slope, "warning")
+    said = {"meant to have one": reason} if reason else {}
+    return replace(finding, evidence={**finding.evidence, **said})
 
 
 def _constant(subject: Subject, item: ReturnedGradient, slope: float) -> Finding:

@@ -9,8 +9,8 @@ nothing is reported.
 The rule looks at the sample and at extreme values made from it, inside its domain where that is
 known: all zeros, unless the documentation excludes them ("any q but 0"); all elements equal; single
 elements that are zero, equal to each other, or equal to a number in the op's arguments or source;
-magnitudes up to 10000; the smallest normal numbers; and rows of boolean arguments that are all
-False or all True. Extremes at which forward is not
+magnitudes up to 10000 (in float32 1000); the smallest normal numbers; and rows of boolean arguments
+that are all False or all True. Extremes at which forward is not
 finite are left out, and so is, in 16 bits, what is finite in float32 at the same large values
 because that keeps more digits of them. What is seen only where forward divides by an input that is
 zero is information, and so is what needs a zero in a parameter of a module that starts with values

@@ -3,12 +3,12 @@
 What it finds
 -------------
 The gradient is right at the sample, but wrong at values that random inputs never take: all zeros;
-all elements equal; magnitudes up to 10000; rows of boolean arguments that are all False or True;
-and single elements that are zero, equal to another element, or equal to a number in the op's
-arguments or source (the bounds of a clamp). At smooth points it must be the derivative. At a kink
-it must lie between the one-sided derivatives; any value between them is right. Jumps, roots and
-inputs with a declared surrogate are left alone. Cost: up to 6 forward and 6 backward calls shared
-with GL302, and 2 forward calls for each of 4 points and 8 elements.
+all elements equal; magnitudes up to 10000 (in float32 1000); rows of boolean arguments that are all
+False or True; and single elements that are zero, equal to another element, or equal to a number in
+the op's arguments or source (the bounds of a clamp). At smooth points it must be the derivative. At
+a kink it must lie between the one-sided derivatives; any value between them is right. Jumps, roots
+and inputs with a declared surrogate are left alone. Cost: up to 6 forward and 6 backward calls
+shared with GL302, and 2 forward calls for each of 4 points and 8 elements.
 
 Why it matters
 --------------
@@ -90,7 +90,6 @@ from collections.abc import Collection
 
 from gradlint.experiments.finite.extremes import (
     JUDGED,
-    WORDS,
     inside_of_ranges,
     make_extremes,
     parameters_of,
@@ -181,7 +180,7 @@ def _limited_by_iterations(
         (wrong.position, wrong.where)
         for wrong in wrong_ones
         if large is not None
-        and wrong.where == WORDS["large"]
+        and wrong.where == large.words
         and unconverged_at(subject, large.make(), wrong.position)
     }
 
@@ -211,9 +210,10 @@ def _explanation(
 ) -> Explanation | None:
     if (wrong.position, wrong.where) in limited:
         return "solver"
-    large = subject.once(make_extremes).named("large") if wrong.where == WORDS["large"] else None
-    if large is not None and is_lost_in_rounding(subject, wrong.position, large.make()):
-        return "rounding"
+    large = subject.once(make_extremes).named("large")
+    if large is not None and wrong.where == large.words:
+        lost = is_lost_in_rounding(subject, wrong.position, large.make())
+        return "rounding" if lost else None
     single = subject.once(make_extremes).named("single")
     if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
         return "clamped"

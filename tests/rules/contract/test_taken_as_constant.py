@@ -286,3 +286,111 @@ def test_a_parameter_without_gradient_inside_a_module_is_an_error() -> None:
     found = [(f.code, f.severity, f.input) for t in report.targets for f in t.findings]
     assert found[0] == ("GL103", "error", "gain")
     assert [f.follows for t in report.targets for f in t.findings if f.code == "GL401"] == ["GL103"]
+
+
+class Between(Function):
+    """The bounds of a search have no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        ctx.save_for_backward(low, high)
+        return x * (low + high) / 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        low, high = ctx.saved_tensors
+        return g * (low + high) / 2, None, None
+
+
+class Noisy(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, noise: Tensor) -> Tensor:
+        ctx.save_for_backward(noise)
+        return x * noise
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return g * ctx.saved_tensors[0], None
+
+
+def between(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    return Between.apply(x, low, high)
+
+
+def swapped(high: Tensor, x: Tensor, low: Tensor) -> Tensor:
+    """The first argument of the Function has a gradient, although it is the second one here."""
+    return Between.apply(x, low, high)
+
+
+class BetweenModule(torch.nn.Module):
+    def forward(self, x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        return Between.apply(x, low, high)
+
+
+def noisy(x: Tensor, noise: Tensor) -> Tensor:
+    return Noisy.apply(x, noise)
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    return Product.apply(x, y)
+
+
+def learned(x: Tensor, y: Tensor) -> Tensor:
+    return Learned.apply(x, y)
+
+
+class Nothing(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
+        return x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return None, None
+
+
+def both(x: Tensor, y: Tensor) -> Tensor:
+    """Nothing has a gradient: no constant beside an input, but a backward that returns nothing."""
+    return Nothing.apply(x, y)
+
+
+@pytest.mark.parametrize("op", [between, swapped, BetweenModule()])
+def test_several_tensors_without_gradient_are_constants_from_outside_too(op: Any) -> None:
+    report = gradlint.check(op, select=["GL103", "GL401"], seed=0)
+    (target,) = report.targets
+    found = sorted((f.code, f.severity, f.input, f.grounds.explained) for f in target.findings)
+    assert found == [
+        ("GL103", "info", "high", None),
+        ("GL103", "info", "low", None),
+        ("GL401", "info", "high", "no-gradient"),
+        ("GL401", "info", "low", "no-gradient"),
+    ]
+    assert target.verdict == "pass"
+    judged = [check.resolution for check in target.checks if check.code == "GL401"]
+    # That two have no gradient says nothing of how well that of x is known.
+    assert judged
+    assert all(resolution is not None and resolution < 1e-6 for resolution in judged)
+
+
+def test_a_constant_by_name_is_one_from_outside_too() -> None:
+    report = gradlint.check(noisy, select=["GL103", "GL401"], seed=0)
+    found = [(f.code, f.severity, f.input) for t in report.targets for f in t.findings]
+    assert found == [("GL401", "info", "noise")]
+
+
+def test_the_only_tensor_without_gradient_is_a_warning_from_outside() -> None:
+    assert told(product) == [("warning", "y", "")]
+
+
+def test_a_gradient_that_was_meant_is_a_warning_from_outside_too() -> None:
+    assert told(learned) == [("warning", "y", "the documentation says that `y` has one")]
+
+
+def test_a_function_that_gives_no_gradient_at_all_is_an_error_from_outside() -> None:
+    assert {severity for severity, _, _ in told(both)} == {"error"}
+
+
+def test_inputs_that_were_given_are_meant_from_outside_too() -> None:
+    x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+    report = gradlint.check(product, inputs=(x, y), select=["GL103"], seed=0)
+    assert [f.severity for t in report.targets for f in t.findings] == ["error"]

@@ -322,9 +322,31 @@ def called(scale: float) -> type:
     return Through
 
 
+class Differentiated(Function):
+    """Twice the gradient of what a function returns."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, function: Any) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        ctx.function = function
+        return function(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = ctx.function(x)
+        return 2 * torch.autograd.grad(y, x, grad)[0], None
+
+
 def test_a_function_that_was_guessed_is_in_question_too() -> None:
     flags = {"seed": 0, "order": 1, "select": ["GL401"]}
     (guessed,) = gradlint.check(called(1.0), **flags).targets
+    (finding,) = guessed.findings
+    # Only the op's own function returns the product with the transpose.
+    assert (finding.severity, finding.grounds.explained) == ("info", "called")
+    (guessed,) = gradlint.check(Differentiated, **flags).targets
     (finding,) = guessed.findings
     assert (finding.severity, finding.grounds.explained) == ("warning", "stand-in")
     weight = normal(4, 4, seed=1)

@@ -1,0 +1,88 @@
+"""Inputs of a callable or a module for which a Function inside returns None: forgotten, or meant?
+
+Where a Function is checked by itself and gradlint chooses its inputs, an argument for which
+backward returns None does not require grad. A callable or a module around it has the same argument,
+and it is judged much like that: a gradient counts as forgotten where something says that it was
+meant, or where the Function returns one for every other tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradlint.experiments.contract.constants import is_constant_by_name
+from gradlint.experiments.contract.meant_gradients import said_of, why_meant
+from gradlint.experiments.contract.optional_inputs import default_tells
+from gradlint.experiments.finite.extremes import parameters_of
+from gradlint.experiments.returned_gradients import ReturnedGradient, returned_gradients
+from gradlint.experiments.subject import Subject
+
+
+def is_inner_constant(subject: Subject, position: int) -> bool:
+    """Whether the input at ``position`` is taken for a constant of a Function inside."""
+    gradients = subject.run.gradients
+    if gradients is None or gradients[position] is not None:
+        return False
+    return any(
+        is_taken_as_constant(subject, item, position)
+        for item in returned_gradients(subject)
+        if item.needed and item.value is None and leaf_of(item) == position
+    )
+
+
+def leaf_of(item: ReturnedGradient) -> int | None:
+    """The position of the input which that argument of the Function is; None where it is none."""
+    leaves = item.node.leaves
+    return leaves[item.position] if item.position < len(leaves) else None
+
+
+def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
+    """Whether gradlint alone decided that the input at ``position`` requires grad, for which a
+    Function inside returned None: not a parameter of a module, and not the first of the arguments
+    that could have a gradient."""
+    inside = item.node.function is not subject.op.function
+    if not inside or subject.sample.origin != "inferred" or position in parameters_of(subject):
+        return False
+    beside = _beside(subject, item)
+    return item.position != beside[0].position and any(one.value is not None for one in beside)
+
+
+def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int) -> bool:
+    """Whether the input at ``position``, for which a Function inside returned None, may be a
+    constant: :func:`is_chosen`, nothing says that a gradient is meant, and its name says that it is
+    a constant or another tensor has none either."""
+    if not is_chosen(subject, item, position) or why_gradient_meant(subject, item):
+        return False
+    without = [one for one in _beside(subject, item) if one.value is None]
+    return len(without) > 1 or is_constant_by_name(item.node.arguments[item.position])
+
+
+def _beside(subject: Subject, item: ReturnedGradient) -> list[ReturnedGradient]:
+    """What backward returned for the arguments of the same call that need a gradient."""
+    return [one for one in returned_gradients(subject) if one.needed and one.node is item.node]
+
+
+def why_gradient_meant(subject: Subject, item: ReturnedGradient) -> str:
+    """Why an argument for which backward returned None is meant to have a gradient, in words; empty
+    where nothing says so."""
+    node = item.node
+    own = [other for other in returned_gradients(subject) if other.node is node]
+    returned = [other.value is not None for other in own]
+    return why_meant(node.function, node.arguments, item.position, returned) or _by_default(
+        subject, item, returned
+    )
+
+
+def _by_default(subject: Subject, item: ReturnedGradient, returned: Sequence[bool]) -> str:
+    """Why what stands in for the argument where it is None says that it has a gradient."""
+    signature = subject.op.signature
+    parameter = signature.parameters.get(item.name) if signature is not None else None
+    function, names = item.node.function, item.node.arguments
+    if parameter is None or parameter.default is not None:
+        return ""
+    if said_of(function, item.name, names) is False:
+        return ""
+    others = [name for name, has in zip(names, returned, strict=False) if has]
+    reason = default_tells(function, item.name, others)
+    # A backward that is no derivative, as of a rounding, says nothing about the argument.
+    return "" if reason and subject.wrong_inputs else reason
