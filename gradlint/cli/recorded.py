@@ -35,6 +35,13 @@ def summary(found: Recorded, folder: str) -> str:
         )
         if looked < calls:
             lines.append(f"looked at {looked} of {calls} calls, so as not to slow the program down")
+    cast = sum(bool(outcome.operator.autocast) for outcome in found.outcomes if outcome.path)
+    if cast:
+        were = "was" if cast == 1 else "were"
+        lines.append(
+            f"{_count(cast, 'operator')} {were} called under autocast: GL904 checks that, "
+            "and the other rules run without it"
+        )
     if recording.unfinished:
         lines.append(
             f"{_count(recording.unfinished, 'process')} did not end in order: calls that were not "

@@ -41,6 +41,8 @@ class Call:
         values: the elements that were kept of each; None where none were.
         context: grad mode, inference mode, autocast.
         more: positional arguments that were left out.
+        constructor: how the module was made that was called, pairs of a name and a value as JSON;
+            None where that is not known, or it is no module.
     """
 
     number: int
@@ -50,6 +52,7 @@ class Call:
     values: list[torch.Tensor | None]
     context: dict[str, Any]
     more: int = 0
+    constructor: str | None = None
 
     @property
     def objects(self) -> list[str]:
@@ -111,6 +114,7 @@ def read_calls(files: Sequence[str]) -> list[Call]:
                     values,
                     header.get("context", {}),
                     int(header.get("more", 0)),
+                    header.get("constructor"),
                 )
             )
         except (ValueError, KeyError, IndexError, TypeError):
@@ -183,20 +187,25 @@ def as_sample(call: Call, cluster: Cluster, seed: int) -> Sample:
         if value.is_floating_point() or value.is_complex():
             value = value.requires_grad_(cluster.requires_grad(position))
         made.append(value)
-    args = tuple(_value(item, made) for item in call.args)
-    kwargs = {name: _value(item, made) for name, item in call.kwargs.items()}
+    args = tuple(value_of(item, made) for item in call.args)
+    kwargs = {name: value_of(item, made) for name, item in call.kwargs.items()}
     return Sample(f"call {call.number}", "recorded", args, kwargs)
 
 
-def _value(item: Any, tensors: Sequence[torch.Tensor]) -> Any:
+def value_of(item: Any, tensors: Sequence[torch.Tensor] = ()) -> Any:
+    """An argument from what the hook wrote.
+
+    Raises:
+        ValueError: it could not be kept.
+    """
     kind, value = item[0], item[1]
     if kind in ("list", "tuple"):
-        parts = [_value(part, tensors) for part in value]
+        parts = [value_of(part, tensors) for part in value]
         return parts if kind == "list" else tuple(parts)
     if kind == "dict":
-        return {key: _value(part, tensors) for key, part in value}
-    if kind not in _LEAVES:
-        raise ValueError(f"{value} can't be kept")
+        return {key: value_of(part, tensors) for key, part in value}
+    if kind not in _LEAVES or (kind == "tensor" and value >= len(tensors)):
+        raise ValueError(f"{'a tensor' if kind == 'tensor' else value} can't be kept")
     return tensors[value] if kind == "tensor" else _LEAVES[kind](value)
 
 

@@ -28,6 +28,7 @@ from gradlint.recorded.calls import (
     read_calls,
     representative,
 )
+from gradlint.recorded.modules import constructor_of
 from gradlint.recorded.shrink import Shrinker
 from gradlint.recorded.values import ranges, structures
 from gradlint.spec.open import open_spec
@@ -72,7 +73,8 @@ def learn(
         shrink: whether samples are made smaller.
     """
     learner = _Learner(op, settings, folder, header, shrink)
-    return learner.learned(read_calls(files))
+    _, calls, learner.notes = constructor_of(read_calls(files))
+    return learner.learned(calls)
 
 
 class _Learner:

@@ -46,6 +46,7 @@ class Operator:
         dtypes: of floating and complex tensors.
         devices: of tensors.
         autocast: device and dtype of autocast, where it was on.
+        modes: in which modes calls were made that change what is recorded for gradients.
         differentiated: whether a call was made with grad mode on and an input that requires grad.
     """
 
@@ -65,13 +66,19 @@ class Operator:
     dtypes: set[str] = field(default_factory=set)
     devices: set[str] = field(default_factory=set)
     autocast: set[str] = field(default_factory=set)
+    modes: set[str] = field(default_factory=set)
     differentiated: bool = False
 
     def contexts(self) -> list[str]:
         """In which contexts it was called, as sentences."""
         dtypes, devices = ", ".join(sorted(self.dtypes)), " and ".join(sorted(self.devices))
         found = [f"Floating tensors were {dtypes} on {devices}."] if dtypes else []
-        found += [f"It was called under autocast ({text})." for text in sorted(self.autocast)]
+        found += [
+            f"It was called under autocast ({text}). GL904 checks that; else it runs without."
+            for text in sorted(self.autocast)
+        ]
+        if self.modes and self.differentiated:
+            found.append(f"Some calls were made {' and '.join(sorted(self.modes))}.")
         if not self.differentiated:
             found.append("No call that was kept was made to be differentiated.")
         return found
@@ -190,6 +197,12 @@ def _note_context(operator: Operator, header: dict[str, Any]) -> None:
             operator.dtypes.add(str(tensor["dtype"]))
     if "autocast" in context:
         operator.autocast.add(str(context["autocast"]))
+    if context.get("inference"):
+        operator.modes.add("in inference mode")
+    elif context.get("grad") is False:
+        operator.modes.add("under no_grad")
+    if context.get("transform"):
+        operator.modes.add("under transforms of torch.func")
     operator.differentiated |= bool(context.get("grad")) and requires
 
 

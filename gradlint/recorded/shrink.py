@@ -6,14 +6,18 @@ which of its axes can have another one. A size that follows from others, n - 1 o
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+import torch
+
 from gradlint.inputs.resized import resizable, resized, tensors_of
 from gradlint.inputs.tried import Tried
 from gradlint.model.related import FORMULAS, Axis, Formula
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, map_tensors
+from gradlint.recorded.integers import telling
 
 #: New sizes, each for one group of axes: small, and all different, so that axes that are mistaken
 #: for each other show.
@@ -49,6 +53,7 @@ class Shrinker:
         seed: int,
     ) -> None:
         self.sample = sample
+        self._given = sample
         self.known = attempt(sample)
         self._attempt = attempt
         self._seed = seed
@@ -65,6 +70,7 @@ class Shrinker:
         if not self._change(targets):
             self._one_by_one(targets)
         self._split(groups)
+        self._telling()
         return self.sample
 
     # -- Inner workings --------------------------------------------------------------------------
@@ -140,6 +146,34 @@ class Shrinker:
                     continue
                 if self._change({one: small, other: formula.at([small])}):
                     return
+
+    def _telling(self) -> None:
+        """Integers and masks that show what the recorded ones do: all of them, or one by one."""
+        old, new = tensors_of(self._given), tensors_of(self.sample)
+        sizes = [[size for tensor in every for size in tensor.shape] for every in (old, new)]
+        made = {
+            id(after): value
+            for before, after in zip(old, new, strict=True)
+            if not after.is_floating_point() and not after.is_complex()
+            if (value := telling(before, after, *sizes)) is not None
+        }
+        if made and not self._replace(made) and len(made) > 1:
+            for tensor in new:
+                if id(tensor) in made:
+                    self._replace({id(tensor): made[id(tensor)]})
+
+    def _replace(self, made: Mapping[int, torch.Tensor]) -> bool:
+        """Take over the sample with other tensors, if the operator runs on it as well."""
+
+        def other(tensor: torch.Tensor) -> torch.Tensor:
+            return made.get(id(tensor), tensor)
+
+        args, kwargs = map_tensors((self.sample.args, self.sample.kwargs), other)
+        sample = dataclasses.replace(self.sample, args=args, kwargs=kwargs)
+        if not self._attempt(sample).as_good_as(self.known):
+            return False
+        self.sample = sample
+        return True
 
     def _split(self, groups: Sequence[Group]) -> None:
         """Axes that have one size by chance get different ones: one axis alone, or two."""

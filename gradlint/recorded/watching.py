@@ -29,6 +29,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from gradlint.recorded.apply_calls import can_be_seen, see_apply
+from gradlint.recorded.constructed import Constructed
 from gradlint.recorded.looks import Budget, Seen, kind_of
 from gradlint.recorded.named import OWN_SPACES, at, entrance, named, of_torch, registered
 from gradlint.recorded.written import MOST_LEAVES, Writer, write_file
@@ -103,8 +104,10 @@ class Recorder:
         way.calls -= way.skip  # each look at the class is one at its function
         way.skip = 0
 
-    def call(self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """Look at a call of an operator."""
+    def call(
+        self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any], made: Any = None
+    ) -> None:
+        """Look at a call of an operator, of a module that was ``made`` so."""
         here = get_ident()
         if self.busy and here in self.busy:
             return  # what is done below is no call of the program's
@@ -113,9 +116,10 @@ class Recorder:
         try:
             seen.calls += 1
             seen.looked += 1
-            new = seen.is_new(kind_of(self.torch, seen, args, kwargs))
+            kind = kind_of(self.torch, seen, args, kwargs)
+            new = seen.is_new(kind if made is None else (kind, made))
             if new or seen.calls >= seen.due:
-                self.decide(seen, args, kwargs, new)
+                self.decide(seen, args, kwargs, new, made)
         except Exception as error:
             seen.lose(f"noting a call raised {type(error).__name__}")
         finally:
@@ -124,7 +128,9 @@ class Recorder:
 
     # -- Calls that are kept -------------------------------------------------------------------
 
-    def decide(self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any], new: bool) -> None:
+    def decide(
+        self, seen: Seen, args: Sequence[Any], kwargs: dict[str, Any], new: bool, made: Any
+    ) -> None:
         """Keep a call, if it is one of the first or there is time."""
         free = seen.kept < (KINDS if new else FIRST)
         now = time.perf_counter()
@@ -139,7 +145,7 @@ class Recorder:
         context = self.context()
         try:
             with self.quiet():
-                self.keep(seen, args, kwargs, context)
+                self.keep(seen, args, kwargs, context, made)
         finally:
             self.spent += time.perf_counter() - now
 
@@ -158,6 +164,7 @@ class Recorder:
         args: Sequence[Any],
         kwargs: dict[str, Any],
         context: dict[str, Any],
+        made: Any,
     ) -> None:
         """Write one call."""
         writer = Writer(self.torch)
@@ -170,6 +177,7 @@ class Recorder:
             "kwargs": {str(key): writer.value(value) for key, value in kwargs.items()},
             "more": max(0, len(args) - MOST_LEAVES),
             "context": context,
+            "constructor": made,
             "tensors": writer.tensors,
             "lost": seen.lost,
         }
@@ -294,7 +302,7 @@ class Recorder:
             elif callable(thing) and not hasattr(thing, _WATCHED):
                 seen = Seen(named("callable", thing))
                 seen.op["attribute"] = attribute
-                setattr(place, name, self.watched(seen, thing, 0))
+                setattr(place, name, self.watched(seen, thing))
 
     def on_nn_module(self, module: Any, paths: dict[str, list[str]]) -> None:
         """``torch.nn.Module`` was imported, and ``--of`` names classes in files: one of them may be
@@ -315,15 +323,23 @@ class Recorder:
             return
         seen = Seen(named("module", cls))
         seen.op["attribute"] = cls.__qualname__
-        cls.forward = self.watched(seen, cls.forward, 1)
+        made = Constructed(cls)
+        cls.__init__ = functools.update_wrapper(
+            _observed(Seen(), made.inner, made.note), made.inner
+        )
+        cls.forward = self.watched(seen, cls.forward, made)
 
-    def watched(self, seen: Seen, inner: Any, first: int) -> Any:
-        """``inner``, whose calls are noted, without their ``first`` arguments."""
+    def watched(self, seen: Seen, inner: Any, made: Constructed | None = None) -> Any:
+        """``inner``, whose calls are noted; a method of a module where it is known how such were
+        ``made``."""
 
         def note(frame: FrameType, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
             self.torch = self.torch or sys.modules["torch"]
             self.ops[seen.op["kind"], seen.op["name"], seen.op["file"]] = seen
-            self.call(seen, args[first:], kwargs)
+            if made is None:
+                self.call(seen, args, kwargs)
+            else:
+                self.call(seen, args[1:], kwargs, made.by(args[0]))
 
         return functools.update_wrapper(_observed(seen, inner, note), inner)
 

@@ -7,6 +7,7 @@ the check of one operator takes. Nothing that is loaded for a check may import t
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from gradlint.base.errors import GradlintError, TargetError
@@ -15,7 +16,9 @@ from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
+from gradlint.recorded.calls import read_calls
 from gradlint.recorded.learn import Learned, learn
+from gradlint.recorded.modules import constructor_of
 from gradlint.reproduction.make import script_for
 from gradlint.running.events import Result
 from gradlint.running.job import AuditWork, LearnWork, ReproduceWork, StarterWork, Work
@@ -60,14 +63,15 @@ def _learned(work: LearnWork) -> Learned:
     settings = work.settings
     with phase("import"):
         make_importable()
-        settings = _providing(work)
-        op = load_target(work.ref, settings)
+        constructor, _, _ = constructor_of(read_calls(work.files))
+        settings = _providing(work, constructor)
+        op = load_target(work.ref, settings, constructor)
     of_torch()
     with phase("inputs"), preserved_state():
         return learn(op, work.files, settings, work.folder, work.header, shrink=work.shrink)
 
 
-def _providing(work: LearnWork) -> Settings:
+def _providing(work: LearnWork, constructor: Mapping[str, Any] | None) -> Settings:
     """The settings with the module that registers the operator, found by trying."""
     settings = work.settings
     error: GradlintError | None = None
@@ -76,7 +80,7 @@ def _providing(work: LearnWork) -> Settings:
             settings, imports=(*settings.imports, *([provider] if provider else []))
         )
         try:
-            load_target(work.ref, tried)
+            load_target(work.ref, tried, constructor)
             return tried
         except (TargetError, LoadError) as problem:
             error = error or (problem if isinstance(problem, TargetError) else None)

@@ -55,6 +55,7 @@ class Checker:
         self.names()
         for path, item in self.all_inputs():
             self.input(path, item)
+        self.constructor()
         self.formulas()
         self.cases()
         self.ignores()
@@ -115,8 +116,9 @@ class Checker:
             for name, part in _mapping(item, "dict").items():
                 yield from walk((*path, "dict", name), part)
 
-        for name, item in _mapping(self.data, "inputs").items():
-            yield from walk(("inputs", name), item)
+        for key in ("inputs", "constructor"):
+            for name, item in _mapping(self.data, key).items():
+                yield from walk((key, name), item)
         for index, case in enumerate(_sequence(self.data, "cases")):
             for name, item in _mapping(case, "inputs").items():
                 yield from walk(("cases", index, "inputs", name), item)
@@ -181,6 +183,17 @@ class Checker:
         except ExpressionError as error:
             if "division by zero" not in error.message:
                 self.failed(path, error, self.dims, "dim")
+
+    def constructor(self) -> None:
+        if "constructor" in self.data and "forward" in self.data:
+            self.note(("constructor",), "a formula has no `constructor`", key=True)
+        for path, item in self.all_inputs():
+            if path[0] != "constructor":
+                continue
+            for key in ("shape", "values", "optional", "requires_grad", "keyword"):
+                if item.get(key) not in (None, False):
+                    hint = "write a plain value, {value: …} or {expression: …}"
+                    self.note((*path, key), f"`{key}` describes an input", hint, key=True)
 
     # -- expressions ---------------------------------------------------------------------------
 

@@ -220,6 +220,12 @@ class OpSpec(_Model):
         default_factory=dict,
         description="Name → formula, for use in forward, backward, reference and later lets.",
     )
+    constructor: dict[str, Input] | None = Field(
+        None,
+        description="Arguments by which the module that `op` names is made, by their names: plain "
+        "values, lists of them, or an expression such as torch.float32. Without it they are "
+        "guessed.",
+    )
     extension: Extension | None = Field(None, description="Sources to build before `op` is loaded.")
     import_: Words = Field(
         default_factory=list, alias="import", description="Modules to import before `op` is loaded."

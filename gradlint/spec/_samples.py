@@ -86,6 +86,25 @@ def make_samples(
     return samples
 
 
+def constructor_arguments(spec: OpSpec, document: Document) -> dict[str, Any] | None:
+    """The arguments by which ``spec`` makes a module; None where it does not say.
+
+    Raises:
+        SpecError: an expression can't be computed.
+    """
+    if spec.constructor is None:
+        return None
+    dims = {name: sizes[0] for name, sizes in spec.dims.items()}
+    maker = _Maker(Planned("the constructor", dims, {}, {}), 0, document)
+    made = {
+        name: maker.argument(name, item, ("constructor", name))
+        for name, item in spec.constructor.items()
+    }
+    if document.problems:
+        raise SpecError(document.path, list(dict.fromkeys(document.problems)))
+    return made
+
+
 class _Maker:
     """Makes the arguments of one sample."""
 

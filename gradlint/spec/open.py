@@ -14,7 +14,7 @@ from gradlint.model.settings import Settings
 from gradlint.spec._extension import function_op, open_extension
 from gradlint.spec._formula import Program, function_class, plain_callable, reference_callable
 from gradlint.spec._model import OpSpec
-from gradlint.spec._samples import make_samples
+from gradlint.spec._samples import constructor_arguments, make_samples
 from gradlint.spec._yaml import Document, Path
 from gradlint.spec.load import load
 from gradlint.targets.load import expand
@@ -122,6 +122,7 @@ def _loaded(spec: OpSpec, document: Document, settings: Settings) -> Op:
 
 def _named(target: str, spec: OpSpec, document: Document, settings: Settings) -> Op:
     """The one op that ``target`` names."""
+    constructor = constructor_arguments(spec, document)
     try:
         refs = resolve(_beside(spec.path, target), settings)
         if any(ref.attribute == "*" for ref in refs):
@@ -136,7 +137,7 @@ def _named(target: str, spec: OpSpec, document: Document, settings: Settings) ->
                 f"`{target}` names {len(refs)} operators, but a spec describes one",
                 hint=f"one of {names}" if len(refs) > 1 else "name one, as in pkg.mod:Name",
             )
-        return load_target(refs[0], settings)
+        return load_target(refs[0], settings, constructor)
     except TargetError as error:
         document.problem(document.value(("op",)), error.message, error.hint)
         raise SpecError(document.path, document.problems) from None

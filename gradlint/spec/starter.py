@@ -56,6 +56,7 @@ def dump_starter(
     ]
     if imports:
         lines.append(f"import: [{', '.join(map(_text, imports))}]")
+    lines += writer.constructor(op)
     base = samples[0] if samples else Sample("none", "spec")
     described = writer.describe(op, base)
     others = [writer.case(op, described, sample) for sample in samples[1:]]
@@ -143,6 +144,19 @@ class _Writer:
         self.dims: dict[int, str] = {}
         self.comments: dict[str, str] = {}
         self.exact = exact
+
+    def constructor(self, op: Op) -> list[str]:
+        """Lines that say how a module is made; none where it is not, or no spec can say it."""
+        if op.module is None or not all(map(_is_sayable, op.constructor.values())):
+            return []
+        if not op.constructor:
+            return []
+        none = Sample("none", "spec")
+        items = (
+            f"{_key(name)}: {self.item(name, value, none, [])}"
+            for name, value in op.constructor.items()
+        )
+        return ["# How the module is made.", f"constructor: {{{', '.join(items)}}}"]
 
     def describe(self, op: Op, sample: Sample) -> dict[str, str]:
         """Argument → its description as a YAML value in flow style."""
@@ -271,6 +285,13 @@ def _seen(value: torch.Tensor) -> str:
     if bool((value > 0).all()):
         return "unit" if bool((value < 1).all()) else "positive"
     return "nonnegative" if bool((value >= 0).all()) else "reals"
+
+
+def _is_sayable(value: Any) -> bool:
+    """Whether a spec can say ``value``, which is no tensor."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_sayable, value))
+    return _is_plain(value) or isinstance(value, (torch.dtype, complex))
 
 
 def _is_plain(value: Any) -> bool:

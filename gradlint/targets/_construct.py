@@ -1,4 +1,4 @@
-"""Constructs an ``nn.Module`` class without given arguments."""
+"""Constructs an ``nn.Module`` class: with arguments that are given, or that are guessed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import collections.abc
 import enum
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
 from types import SimpleNamespace
@@ -115,6 +115,23 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             if not _axis_is_size(module, values):
                 return module, values
         raise _not_constructible(cls, required, tried, failure)
+    finally:
+        torch.set_rng_state(state)
+
+
+def construct_with(cls: type[torch.nn.Module], values: Mapping[str, Any]) -> torch.nn.Module:
+    """An instance of a module class by arguments that are given. Random initial values are the
+    same at every call.
+
+    Raises:
+        LoadError: the constructor raised.
+    """
+    state = torch.get_rng_state()
+    try:
+        torch.manual_seed(_SEED)
+        return cls(**values)
+    except BaseException as error:
+        raise load_error(f"constructing `{shown_call(cls, dict(values))}`", error) from error
     finally:
         torch.set_rng_state(state)
 

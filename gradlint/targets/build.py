@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 import sys
+from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 from gradlint.base.errors import TargetError
 from gradlint.model.op import Op
 from gradlint.targets import source
-from gradlint.targets._construct import construct, shown_call
+from gradlint.targets._construct import construct, construct_with, shown_call
 from gradlint.targets._library import is_library_op, library_op, signature_of_schema
 from gradlint.targets.intent import attribute, ignores_of, intent_of, order_of, samples_of
 from gradlint.targets.load_error import attempt, short_repr
@@ -25,7 +26,9 @@ from gradlint.targets.source_file import shown_path
 _METHODS = ("forward", "backward", "vjp", "jvp", "setup_context")
 
 
-def from_object(obj: Any, *, name: str | None = None) -> Op:
+def from_object(
+    obj: Any, *, name: str | None = None, constructor: Mapping[str, Any] | None = None
+) -> Op:
     """The operator that ``obj`` is.
 
     Args:
@@ -33,6 +36,7 @@ def from_object(obj: Any, *, name: str | None = None) -> Op:
             class (constructed, see ``Op.constructor``), an op registered with torch, or any
             callable.
         name: what to call it; default its own name.
+        constructor: the arguments by which a module class is constructed; None: they are guessed.
 
     Raises:
         TargetError: it is not an operator.
@@ -40,7 +44,13 @@ def from_object(obj: Any, *, name: str | None = None) -> Op:
     """
     if isinstance(obj, Op):
         return obj
-    op = attempt(f"reading `{name or short_repr(obj)}`", lambda: _build(obj, name))
+    shown = name or short_repr(obj)
+    if constructor is not None:
+        if not isinstance(obj, type) or not issubclass(obj, torch.nn.Module):
+            raise no_module(shown)
+        op = attempt(f"reading `{shown}`", lambda: _constructed(obj, name, constructor))
+    else:
+        op = attempt(f"reading `{shown}`", lambda: _build(obj, name))
     op.target = op.target or _target_of(op.defining, op.name)
     if op.location is None and op.defining is not None:
         op.location = source.definition(op)[0]
@@ -65,6 +75,14 @@ def _build(obj: Any, name: str | None) -> Op:
     if callable(obj) and not isinstance(obj, ModuleType):
         return _from_callable(obj, name)
     raise no_operator(obj, name)
+
+
+def no_module(name: str) -> TargetError:
+    """The error for arguments of a constructor where nothing is constructed."""
+    return TargetError(
+        f"`{name}` is no class of modules, and takes no arguments of a constructor",
+        hint="Leave `constructor` out, or name a subclass of torch.nn.Module.",
+    )
 
 
 def no_operator(obj: Any, name: str | None = None) -> TargetError:
@@ -96,6 +114,12 @@ def _from_class(cls: type, name: str | None) -> Op:
         instance = attempt(f"constructing `{cls.__name__}()`", cls)
         return _from_callable(instance, name or cls.__name__)
     raise no_operator(cls, name or cls.__name__)
+
+
+def _constructed(cls: type[torch.nn.Module], name: str | None, values: Mapping[str, Any]) -> Op:
+    op = _from_module(construct_with(cls, values), name or cls.__name__)
+    op.constructor = dict(values)
+    return op
 
 
 def _from_function(cls: Any, name: str | None) -> Op:

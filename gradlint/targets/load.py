@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -21,7 +22,7 @@ from gradlint.targets._library import (
     written_function,
 )
 from gradlint.targets._missing import absent
-from gradlint.targets.build import from_object, is_method_of_function, no_operator
+from gradlint.targets.build import from_object, is_method_of_function, no_module, no_operator
 from gradlint.targets.importing import import_named, import_target, module_attribute
 from gradlint.targets.intent import attribute
 from gradlint.targets.load_error import LoadError, attempt
@@ -29,12 +30,13 @@ from gradlint.targets.locate import find_module
 from gradlint.targets.resolve import EVERY
 
 
-def load(ref: OpRef, settings: Settings) -> Op:
+def load(ref: OpRef, settings: Settings, constructor: Mapping[str, Any] | None = None) -> Op:
     """The operator that ``ref`` names. Runs the user's code: only in a worker.
 
     Args:
         ref: a reference as :func:`resolve` or :func:`expand` gives it, not a spec.
         settings: the run's settings; ``imports`` are imported first.
+        constructor: the arguments by which a class of modules makes one; None: they are guessed.
 
     Raises:
         LoadError: the user's code raised (``sys.exit`` and the like included).
@@ -46,13 +48,16 @@ def load(ref: OpRef, settings: Settings) -> Op:
         raise TargetError(f"`{ref.target}` may stand for several operators; expand it first")
     if ref.source == "library":
         import_named(settings)
+        if constructor is not None:
+            raise no_module(ref.target)
         return load_library(ref.path, settings)
     module = import_target(ref, settings)
     file = module_attribute(module, "__file__") or ""
     thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
+    name = ref.attribute.rpartition(".")[2]
     op = attempt(
         f"reading `{ref.attribute}`",
-        lambda: from_object(thing, name=ref.attribute.rpartition(".")[2]),
+        lambda: from_object(thing, name=name, constructor=constructor),
         file,
     )
     op.target = ref.target

@@ -69,6 +69,18 @@ MISTAKES: list[tuple[str, list[tuple[int, int, str, str]]]] = [
     ("op: 3", [(1, 5, "`op` must be a text, not 3", "")]),
     ("op: a:b\nforward: x\ninputs: {x: 1}", [(2, 1, "both `op` and `forward`", "keep one")]),
     ("op: a:b\nbackward: {}", [(2, 1, "`backward` needs `forward`", "")]),
+    (
+        "op: a:b\nconstructor: {n: {shape: [3]}, m: {values: [1, 2]}, k: {}}",
+        [
+            (2, 19, "`shape` describes an input", "{value: …}"),
+            (2, 36, "`values` describes an input", "{value: …}"),
+            (2, 53, "the spec does not say what this argument is", ""),
+        ],
+    ),
+    (
+        "forward: x\ninputs: {x: 1}\nconstructor: {n: 3}",
+        [(3, 1, "a formula has no `constructor`", "")],
+    ),
     ("forward: x", [(1, 1, "needs `inputs`", ""), (1, 10, "unknown name `x`", "")]),
     ("op: a:b\ninputs: [x]", [(2, 9, "`inputs` must be a mapping", "")]),
     (

@@ -13,6 +13,7 @@ from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.spec.open import open_spec
 from gradlint.targets import source as sources
+from gradlint.targets.load_error import LoadError
 
 MODULE = """\
 import torch
@@ -168,3 +169,46 @@ def test_the_seed_of_the_spec_wins(folder: Path) -> None:
 
     assert not torch.equal(values(FORMULA, 1), values(FORMULA, 2))
     assert torch.equal(values(FORMULA + "seed: 7", 1), values(FORMULA + "seed: 7", 2))
+
+
+NETS = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width, *, dtype=torch.float64, sizes=()):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.rand(width, dtype=dtype))
+        self.sizes = sizes
+
+    def forward(self, x):
+        return x * self.weight
+"""
+
+
+def test_a_module_is_made_as_the_spec_says(folder: Path) -> None:
+    (folder / "sub" / "nets.py").write_text(NETS)
+    op, samples = opened(
+        folder,
+        "op: nets.py:Net\ndims: {N: [3, 4]}\ninputs: {x: {shape: [N, 5]}}\n"
+        "constructor: {width: 5, dtype: {expression: torch.float32},\n"
+        "  sizes: {tuple: [1, {expression: N}]}}",
+    )
+    assert op.module is not None
+    assert op.constructor == {"width": 5, "dtype": torch.float32, "sizes": (1, 3)}
+    (weight,) = op.module.parameters()
+    assert (list(weight.shape), weight.dtype) == ([5], torch.float32)
+    assert not [note for note in op.notes if "guess" in note]
+    assert len(samples) == 2
+
+
+def test_a_constructor_that_does_not_fit(folder: Path) -> None:
+    (folder / "sub" / "nets.py").write_text(NETS)
+    with pytest.raises(LoadError, match=r"constructing `Net\(depth=3\)` raised TypeError"):
+        opened(folder, "op: nets.py:Net\ninputs: {x: {shape: [5]}}\nconstructor: {depth: 3}")
+    text = "op: scale_ops.py:Scale\ninputs: {input: {shape: [5]}}\nconstructor: {depth: 3}"
+    ((line, _, message),) = problems(folder, text)
+    assert (line, message) == (
+        1,
+        "`Scale` is no class of modules, and takes no arguments of a constructor",
+    )
