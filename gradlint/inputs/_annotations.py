@@ -240,6 +240,12 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
         evidence.say("index", _DESCRIBED)
+    _read_kind(evidence, item)
+
+
+def _read_kind(evidence: Evidence, item: Described) -> None:
+    if item.axes and re.search(r"\b(?:integer|integral|int\d+|long)\s+_", item.words):
+        evidence.say("index", _DESCRIBED)
     for kind, pattern in _KIND_IN_WORDS:
         if re.search(pattern, item.words):
             evidence.say(kind, _DESCRIBED)

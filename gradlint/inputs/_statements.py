@@ -119,7 +119,8 @@ class References(ast.NodeVisitor):
             return None if self._shape_of(node.value) else self.root(node.value)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             called = node.func
-            return self.root(called.value) if called.attr in _VIEWS | _PRESERVING else None
+            same = called.attr in _VIEWS | _PRESERVING or called.attr in ("tolist", "item")
+            return self.root(called.value) if same else None
         return None
 
     def _as_numbers(self, node: ast.AST) -> Evidence | None:
@@ -295,7 +296,38 @@ class Statements(References):
             found.say("shape", 0.6)
         if isinstance(node.target, ast.Name) and "range(" in ast.unparse(node.iter):
             self.counters.add(node.target.id)
+        self._loop(node.target, node.iter)
         self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self._loop(node.target, node.iter)
+        self.generic_visit(node)
+
+    def _visit_parts_first(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        for part in node.generators:
+            self.visit(part)
+        self.visit(node.elt)
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = _visit_parts_first
+
+    def _loop(self, target: ast.expr, over: ast.expr) -> None:
+        """``for i, j in pairs.tolist()``: the names hold elements of a tensor, which has as many
+        columns if they turn out to be indices; likewise through ``enumerate`` and ``zip``."""
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name):
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if over.func.id == "enumerate" and len(parts) == 2 and over.args:
+                self._loop(parts[1], over.args[0])
+            elif over.func.id == "zip" and len(parts) == len(over.args):
+                for part, item in zip(parts, over.args, strict=True):
+                    self._loop(part, item)
+        held = self.root(over) if _is_call_of(over, "tolist") else None
+        if held is None:
+            return
+        names = [item for item in ast.walk(target) if isinstance(item, ast.Name)]
+        for name in names:
+            self.derived[name.id] = held
+        if isinstance(target, (ast.Tuple, ast.List)) and len(names) == len(target.elts):
+            held.shape_of_tuples = (f"{held.name}.0", f"={len(names)}")
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self._condition(node.test, holds=True, sure=False)
@@ -345,3 +377,11 @@ class Statements(References):
         for word, kind in _CLASS_KINDS:
             if word in text:
                 found.say(kind, weight)
+
+
+def _is_call_of(node: ast.expr, method: str) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == method
+    )
