@@ -24,6 +24,8 @@ from gradlint.inputs.documentation import (
     documented_interval,
     documented_scalar,
     documented_sign,
+    documented_signs,
+    documented_unit,
     names_axis,
     shapes_in,
     starred_rank,
@@ -228,6 +230,8 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
     if not evidence.domain:
         evidence.domain = (
             next(iter(worded(item.words)), "")
+            or ("lengths" if documented_unit(text, evidence.name) else "")
+            or ("signs" if documented_signs(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)

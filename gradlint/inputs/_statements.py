@@ -242,13 +242,7 @@ class Statements(References):
         self._unpack_parts(targets, value, starred)
         found = self.parameter(value)
         if found is not None and not starred:
-            found.say("tensors", 2.0)
-            found.say("shape", 1.5)
-            found.length = len(targets)
-            if "index" in _names.kinds(found.name) and not found.shape:
-                # The two rows of a list of edges: a tensor of (2, E).
-                found.say("index", 3.0)
-                found.shape = (f"={len(targets)}", f"{found.name}.1")
+            _say_unpacked(found, len(targets))
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
@@ -318,8 +312,13 @@ class Statements(References):
             if over.func.id == "enumerate" and len(parts) == 2 and over.args:
                 self._loop(parts[1], over.args[0])
             elif over.func.id == "zip" and len(parts) == len(over.args):
+                seen: list[Evidence] = []
                 for part, item in zip(parts, over.args, strict=True):
                     self._loop(part, item)
+                    held = self.root(item) if _is_call_of(item, "tolist") else None
+                    if held is not None:
+                        held.adjacent |= held in seen
+                        seen.append(held)
         held = self.root(over) if _is_call_of(over, "tolist") else None
         if held is None:
             return
@@ -385,3 +384,15 @@ def _is_call_of(node: ast.expr, method: str) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == method
     )
+
+
+def _say_unpacked(found: Evidence, count: int) -> None:
+    """A parameter is unpacked into ``count`` names."""
+    if found.length != count:  # a helper that is called five times says it once
+        found.say("tensors", 2.0)
+        found.say("shape", 1.5)
+    found.length = count
+    if "index" in _names.kinds(found.name) and not found.shape:
+        # The two rows of a list of edges: a tensor of (2, E).
+        found.say("index", 3.0)
+        found.shape = (f"={count}", f"{found.name}.1")

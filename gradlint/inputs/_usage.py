@@ -92,9 +92,14 @@ class Reader(Calls):
         self.generic_visit(node)
 
     def _bounding(self, bound: ast.expr | None) -> None:
-        """Elements of a tensor that bound a slice are integers: ``y1`` in ``a[y0 : y1 + 1]``."""
+        """Elements of a tensor that bound a slice are integers: ``y1`` in ``a[y0 : y1 + 1]``,
+        ``off[i + 1]``."""
         for node in ast.walk(bound) if bound is not None else ():
             held = self.derived.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(node, ast.Subscript) and self._shape_of(node.value) is None:
+                held = self.parameter(node.value)
+                if held is not None and isinstance(node.slice, ast.BinOp):
+                    held.adjacent = True
             if held is not None:
                 held.say("index", 2.5)
                 held.indexes = True

@@ -71,3 +71,102 @@ def test_elements_that_are_computed_with_are_not() -> None:
     known = {item.name: item for item in gather(from_object(Numbers))}
     assert "index" not in known["factors"].weights
     assert "index" not in known["power"].weights
+
+
+class RaggedSums(Function):
+    """Nothing but its use says that ``cut`` holds where segments begin and end."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, cut: torch.Tensor) -> torch.Tensor:
+        ctx.cut, ctx.length = cut, len(x)
+        return torch.stack([x[cut[i] : cut[i + 1]].sum() for i in range(len(cut) - 1)])
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return torch.cat([g.expand(int(n)) for g, n in zip(grad, ctx.cut.diff())]), None  # noqa: B905
+
+
+class Knots(Function):
+    """Differences of neighbours are no bounds of segments."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, knots: torch.Tensor) -> torch.Tensor:
+        return x * (knots[1:] - knots[:-1]).sum()
+
+
+def test_bounds_of_segments_end_where_the_tensor_does() -> None:
+    x, cut = infer(from_object(RaggedSums), 0)[0].args
+    assert cut.dtype == torch.int64
+    assert (int(cut[0]), int(cut[-1])) == (0, len(x))
+    assert bool((cut.diff() >= 0).all())
+
+
+def test_differences_of_neighbours_are_no_bounds() -> None:
+    known = {item.name: item for item in gather(from_object(Knots))}
+    assert not known["knots"].adjacent
+
+
+class Option(Function):
+    """x (N,), unit u, v (N,), side: +1 (call) or -1 (put)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: torch.Tensor, u: torch.Tensor, v: torch.Tensor, side: int = 1
+    ) -> torch.Tensor:
+        return side * x * u * v
+
+
+class Interval(Function):
+    """x between -1 and 1, scaled by level in [-1, 1], from -1 to 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, level: float = 1.0) -> torch.Tensor:
+        return level * x
+
+
+def test_documented_signs_and_unit_vectors() -> None:
+    known = {item.name: item.domain for item in gather(from_object(Option))}
+    assert (known["u"], known["v"], known["side"]) == ("lengths", "lengths", "signs")
+    assert known["x"] not in ("lengths", "signs")
+    interval = {item.name: item.domain for item in gather(from_object(Interval))}
+    assert "signs" not in interval.values()
+
+
+class Inherits(Option):
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return grad, grad, grad, None
+
+
+class Corrects(Option):
+    """x, u and v (N,)."""
+
+
+def test_a_class_without_documentation_has_that_of_its_own_base() -> None:
+    assert {item.name: item.domain for item in gather(from_object(Inherits))}["u"] == "lengths"
+    assert {item.name: item.domain for item in gather(from_object(Corrects))}["u"] != "lengths"
+
+
+class Diverges(Function):
+    """A fixed point that exists only where every row of ``w`` is positive."""
+
+    @staticmethod
+    def forward(ctx: Any, w: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        p = w / w.sum(-1, keepdim=True)
+        r = v
+        for _ in range(300):
+            r = 0.8 * (p.mT @ r) + v
+        ctx.save_for_backward(p)
+        return r
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (p,) = ctx.saved_tensors
+        eye = torch.eye(len(p), dtype=p.dtype)
+        return None, torch.linalg.solve(eye - 0.8 * p, grad)
+
+
+def test_inputs_at_which_an_iteration_runs_away_are_not_meant() -> None:
+    w, _ = infer(from_object(Diverges), 0)[0].args
+    r = Diverges.apply(*infer(from_object(Diverges), 0)[0].args)
+    assert float(r.abs().max()) < 1e6, w
