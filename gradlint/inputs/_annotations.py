@@ -24,6 +24,8 @@ from gradlint.inputs.documentation import (
     documented_interval,
     documented_scalar,
     documented_sign,
+    documented_signs,
+    documented_unit,
     names_axis,
     shapes_in,
     starred_rank,
@@ -232,6 +234,8 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
     if not evidence.domain:
         evidence.domain = (
             next(iter(worded(item.words)), "")
+            or ("lengths" if documented_unit(text, evidence.name) else "")
+            or ("signs" if documented_signs(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
@@ -242,6 +246,12 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+        evidence.say("index", _DESCRIBED)
+    _read_kind(evidence, item)
+
+
+def _read_kind(evidence: Evidence, item: Described) -> None:
+    if item.axes and re.search(r"\b(?:integer|integral|int\d+|long)\s+_", item.words):
         evidence.say("index", _DESCRIBED)
     for kind, pattern in _KIND_IN_WORDS:
         if re.search(pattern, item.words):

@@ -124,6 +124,24 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     return "positive" if found.group(1) == ">" else "nonnegative"
 
 
+#: "+1 (call) or -1 (put)", "-1 or 1", "{-1, 1}"; not the interval "[-1, 1]" or "from -1 to 1".
+_SIGNS = re.compile(
+    r"\+\s?1\b[^.;\n]{0,24}?[-−]\s?1\b|[-−]1\b\s*(?:or|/|vs\.?)\s*\+?1\b"
+    r"|(?<![\w.])1\s*(?:or|/)\s*[-−]1\b|\{\s*[-−]1,\s*\+?1\s*\}|[-−]1\b[^.;\n]{0,24}?\+\s?1\b"
+)
+
+
+def documented_signs(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that ``name`` is one or minus one: "+1 (call) or -1 (put)"."""
+    return any(_SIGNS.search(clause) for clause in clauses(text, name, names))
+
+
+def documented_unit(text: str, name: str) -> bool:
+    """Whether ``text`` calls ``name`` a unit vector by an adjective: "unit q0, q1"."""
+    others = r"(?:`*\w{1,12}`*\s*(?:,|/|\band\b)\s*){0,3}"
+    return re.search(rf"(?i)(?<![\w-])unit\s+{others}`*{re.escape(name)}\b", text) is not None
+
+
 def documented_nonzero(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor is not zero as a whole: "any q but 0 will do", "q != 0",
     "a non-zero axis", "direction must not be zero"."""
@@ -330,7 +348,18 @@ def described(thing: Any) -> str:
 
 
 def prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``, a function or a class."""
+    """Docstrings and comments of ``thing``, a function or a class; of a class without a docstring
+    that of the next class that it inherits from and that is no library's."""
+    said = _prose(thing)
+    if not isinstance(thing, type) or thing.__dict__.get("__doc__"):
+        return said
+    home = thing.__module__.partition(".")[0]
+    own = (base for base in thing.__mro__[1:] if base.__module__.partition(".")[0] == home)
+    inherited = next((base.__doc__ for base in own if base.__dict__.get("__doc__")), None)
+    return "\n\n".join(filter(None, [said, inspect.cleandoc(inherited or "")]))
+
+
+def _prose(thing: Any) -> str:
     own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
     try:
         source = source_text(thing)
