@@ -25,7 +25,7 @@ from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -184,7 +184,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
 def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
     """Bounds between arguments, from documentation and from what forward refuses."""
     names = {item.name: item for item in found}
-    said = "\n".join(prose(thing) for thing in things if thing is not None)
+    said = "\n".join(prose_of_arguments(thing) for thing in things if thing is not None)
     for bound in read_bounds(said, things[0], found):
         for name in dict.fromkeys(side.of for side in (bound.less, bound.more)):
             if isinstance(name, str) and name in names:

@@ -337,9 +337,9 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
 
 
 def described(thing: Any) -> str:
-    """:func:`prose`, and the texts of the errors that ``thing`` raises: "x must be (N, C, L)"
-    describes x as a docstring does."""
-    said = prose(thing)
+    """:func:`prose_of_arguments`, and the texts of the errors that ``thing`` raises: "x must be
+    (N, C, L)" describes x as a docstring does."""
+    said = prose_of_arguments(thing)
     try:
         refusals = _refusals_in(source_text(thing))
     except Exception:  # of a source that is not there or can't be read: anything
@@ -348,24 +348,26 @@ def described(thing: Any) -> str:
 
 
 def prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``, a function or a class; of a class without a docstring
-    that of the next class that it inherits from and that is no library's."""
-    said = _prose(thing)
-    if not isinstance(thing, type) or thing.__dict__.get("__doc__"):
-        return said
-    home = thing.__module__.partition(".")[0]
-    own = (base for base in thing.__mro__[1:] if base.__module__.partition(".")[0] == home)
-    inherited = next((base.__doc__ for base in own if base.__dict__.get("__doc__")), None)
-    return "\n\n".join(filter(None, [said, inspect.cleandoc(inherited or "")]))
-
-
-def _prose(thing: Any) -> str:
+    """Docstrings and comments of ``thing``, a function or a class."""
     own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
     try:
         source = source_text(thing)
     except Exception:
         return own
     return _written(source, own)
+
+
+def prose_of_arguments(thing: Any) -> str:
+    """:func:`prose`; of a class without a docstring with that of the next class that it inherits
+    from and that is no library's. Such a base describes arguments, which are the same, but not a
+    backward that the class has of its own."""
+    said = prose(thing)
+    if not isinstance(thing, type) or thing.__dict__.get("__doc__"):
+        return said
+    home = thing.__module__.partition(".")[0]
+    own = (base for base in thing.__mro__[1:] if base.__module__.partition(".")[0] == home)
+    inherited = next((base.__doc__ for base in own if base.__dict__.get("__doc__")), None)
+    return "\n\n".join(filter(None, [said, inspect.cleandoc(inherited or "")]))
 
 
 @lru_cache(maxsize=256)
