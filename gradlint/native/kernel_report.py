@@ -19,7 +19,16 @@ from pathlib import Path
 from gradlint.base.scratch import scratch_folder
 from gradlint.native import _tools
 from gradlint.native.compile import Compiled, checked_nvcc, compiled_for_report
-from gradlint.native.gpus import GPUS, ISSUED, MOST_BLOCKS, REGISTERS, Gpu, Rates, gpus_for
+from gradlint.native.gpus import (
+    GOALS_ON,
+    GPUS,
+    ISSUED,
+    MOST_BLOCKS,
+    REGISTERS,
+    Gpu,
+    Rates,
+    gpus_for,
+)
 from gradlint.native.kernel_budgets import Budget, Shape, budget_of
 from gradlint.native.machine_code import (
     HotPath,
@@ -71,7 +80,7 @@ class Judged:
         instructions, allowed: of a thread for each element, and for how many there is time while
             the memory moves it; None where that is not known.
         share: predicted share of a copy's bandwidth, by the name of the GPU.
-        goal: the least that it must be on the first GPU of the architecture; None if it is exempt.
+        goal: the least that it must be on the first GPU of ``GOALS_ON``; None if it is exempt.
         exempt: why there is no goal; empty where there is one.
         faults: what must not be, in words.
     """
@@ -212,7 +221,7 @@ def _slowness(
     found = shares.get(gpus[0].name)
     if found is None:
         yield "moves no elements on any way through its machine code: no share could be predicted"
-    elif found < budget.goal:
+    elif gpus[0].architecture == GOALS_ON and found < budget.goal:
         yield (
             f"{found:.1%} of a copy's bandwidth predicted on {gpus[0].name}, "
             f"less than its goal of {budget.goal:.0%}"

@@ -161,10 +161,10 @@ def with_additions(count: int) -> str:
     return SASS.replace("FADD R4, R4, R4 ;", "FADD R4, R4, R4 ;" + more)
 
 
-def judged(name: str, sass: str, ptx: str = PTX) -> Judged:
+def judged(name: str, sass: str, ptx: str = PTX, architecture: str = "sm_90") -> Judged:
     (kernel,) = kernels_of(ptx, LOG, sass)
     kernel.name = name
-    return judge(kernel, "twice.cu", "sm_90", ("sm_90",))
+    return judge(kernel, "twice.cu", architecture, (architecture,))
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,12 @@ def test_a_kernel_slower_than_its_goal(added: int, share: float, fault: str) -> 
     assert (found.dtype, found.goal, found.exempt) == ("float32", 0.85, "")
     assert found.share["H200"] == pytest.approx(share, abs=6e-4)
     assert found.share["H100"] >= found.share["H200"]
+
+
+def test_goals_are_those_of_the_newer_gpus() -> None:
+    found = judged(NAME, with_additions(800), architecture="sm_80")
+    assert found.share["A100"] < 0.85
+    assert (found.goal, found.faults) == (0.85, ())
 
 
 def test_views_have_another_goal_and_some_kernels_none() -> None:
