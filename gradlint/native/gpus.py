@@ -82,8 +82,8 @@ class Gpu:
         return ISSUED * self.processors * self.clock * size / self.copied
 
 
-#: The architecture with whose GPUs kernels must reach their goals: those of an H200. Older ones have
-#: less time for an element, and more instructions for one in bfloat16; their shares are shown.
+#: The architecture with whose GPUs kernels must reach their goals: those of an H200. Older ones
+#: have less time for an element, and more instructions for one in bfloat16; their shares are shown.
 GOALS_ON = "sm_90"
 
 #: Largest first. The first of an architecture is the one that the gate judges for.
