@@ -11,7 +11,7 @@
 //
 // Vaswani et al., Attention Is All You Need (2017), §3.2.1. The derivatives of the softmax follow
 // from dp_j/dx_k = s·p_j·(δ_jk − p_k).
-#include "common/block.h"
+#include "common/launch.h"
 #include "common/running_sum.h"
 #include "kernels.h"
 

@@ -8,22 +8,30 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct ClippedRelu {
+  using W = Wide<T>;
+
   double ceiling;
 
   explicit ClippedRelu(const Scalars& scalars) : ceiling(scalars.at[0]) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return passes(x) ? x : x <= 0 ? W(0) : static_cast<W>(ceiling);
   }
 
-  template <class W>
   GRADLINT_BOTH bool passes(W x) const {
     return !(x <= 0 || x >= static_cast<W>(ceiling));
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void clipped_relu(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<ClippedRelu>(context, elements, scalars);
+}
 
-GRADLINT_PIECEWISE(clipped_relu, ClippedRelu)
+void clipped_relu_backward(const Context& context, const Elements& elements,
+                           const Scalars& scalars) {
+  piecewise_backward<ClippedRelu>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

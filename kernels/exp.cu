@@ -7,25 +7,36 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct Exp {
+  using W = Wide<T>;
+
   explicit Exp(const Scalars&) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return math::exp(x);
   }
 
-  template <class W>
   GRADLINT_BOTH W slope(W x) const {
     return math::exp(x);
   }
 
-  template <class W>
   GRADLINT_BOTH W curvature(W x) const {
     return math::exp(x);
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void exp(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Exp>(context, elements, scalars);
+}
 
-GRADLINT_SMOOTH(exp, Exp)
+void exp_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  smooth_backward<Exp>(context, elements, scalars);
+}
+
+void exp_backward_backward(const Context& context, const Elements& elements,
+                           const Scalars& scalars) {
+  smooth_backward_backward<Exp>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -52,6 +52,17 @@ struct Gelu {
   static GRADLINT_BOTH double density(double x) { return peak * math::exp(-0.5 * x * x); }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void gelu(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Gelu>(context, elements, scalars);
+}
 
-GRADLINT_SMOOTH(gelu, Gelu<T>)
+void gelu_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  smooth_backward<Gelu>(context, elements, scalars);
+}
+
+void gelu_backward_backward(const Context& context, const Elements& elements,
+                            const Scalars& scalars) {
+  smooth_backward_backward<Gelu>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

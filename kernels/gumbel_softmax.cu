@@ -30,10 +30,10 @@ struct GumbelSoftmax {
 
   GRADLINT_BOTH void operator()(const Block& block) const {
     const W rate = 1 / temperature;
-    const auto body = [&](const Team& team, int64_t row, const auto& walk) {
+    const auto body = [&](const Team&, int64_t row, const auto& walk) {
       const W largest = walk.max([](int64_t, const W(&in)[2]) { return in[0] + in[1]; });
       if (hard) {
-        choose(team, walk, row * plan.length, largest);
+        choose(walk, row * plan.length, largest);
         return;
       }
       // The difference first: it is 0 at the largest, at any temperature.
@@ -51,14 +51,11 @@ struct GumbelSoftmax {
 
  private:
   template <class Walk>
-  GRADLINT_BOTH void choose(const Team& team, const Walk& walk, int64_t start, W largest) const {
-    int64_t chosen = -plan.length;  // minus the position, so that the maximum is the first
-    walk.each([&](int64_t position, const W(&in)[2]) {
-      if (in[0] + in[1] == largest && -position > chosen) chosen = -position;
-    });
-    chosen = -team.max(chosen);
+  GRADLINT_BOTH void choose(const Walk& walk, int64_t start, W largest) const {
+    const auto chosen =
+        walk.first_where([=](const W(&in)[2]) { return in[0] + in[1] == largest; });
     const W wrong = largest - largest;  // NaN where the soft row is
-    walk.template map<1>({y}, start, [=](int64_t position, const W(&)[2], W(&out)[1]) {
+    walk.template map<1>({y}, start, [=](auto position, const W(&)[2], W(&out)[1]) {
       out[0] = position == chosen ? 1 + wrong : wrong;
     });
   }

@@ -7,20 +7,27 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct Relu {
+  using W = Wide<T>;
+
   explicit Relu(const Scalars&) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return passes(x) ? x : W(0);
   }
 
-  template <class W>
   GRADLINT_BOTH bool passes(W x) const {
     return !(x <= 0);
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void relu(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Relu>(context, elements, scalars);
+}
 
-GRADLINT_PIECEWISE(relu, Relu)
+void relu_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  piecewise_backward<Relu>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

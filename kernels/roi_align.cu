@@ -13,8 +13,8 @@
 // A box that is not finite, or of no image, gives NaN and has no part in the gradient.
 //
 // He, Gkioxari, Dollár & Girshick, Mask R-CNN (2017), §3.
-#include "common/block.h"
 #include "common/dtypes.h"
+#include "common/launch.h"
 #include "common/roi_box.h"
 #include "kernels.h"
 

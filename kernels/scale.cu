@@ -7,17 +7,21 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct Scale {
+  using W = Wide<T>;
+
   double factor;
 
   explicit Scale(const Scalars& scalars) : factor(scalars.at[0]) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return static_cast<W>(factor) * x;
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void scale(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Scale>(context, elements, scalars);
+}
 
-GRADLINT_MAPPED(scale, 1, 1, PointwiseForward, Scale)
+}  // namespace gradlint::GRADLINT_SPACE

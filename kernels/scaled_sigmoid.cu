@@ -32,6 +32,18 @@ struct ScaledSigmoid {
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void scaled_sigmoid(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<ScaledSigmoid>(context, elements, scalars);
+}
 
-GRADLINT_SMOOTH(scaled_sigmoid, ScaledSigmoid<T>)
+void scaled_sigmoid_backward(const Context& context, const Elements& elements,
+                             const Scalars& scalars) {
+  smooth_backward<ScaledSigmoid>(context, elements, scalars);
+}
+
+void scaled_sigmoid_backward_backward(const Context& context, const Elements& elements,
+                                      const Scalars& scalars) {
+  smooth_backward_backward<ScaledSigmoid>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -8,20 +8,27 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct SignSte {
+  using W = Wide<T>;
+
   explicit SignSte(const Scalars&) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return static_cast<W>((x > 0) - (x < 0));
   }
 
-  template <class W>
   GRADLINT_BOTH bool passes(W x) const {
     return math::fabs(x) <= 1;
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void sign_ste(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<SignSte>(context, elements, scalars);
+}
 
-GRADLINT_PIECEWISE(sign_ste, SignSte)
+void sign_ste_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  piecewise_backward<SignSte>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -31,6 +31,17 @@ struct Silu {
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void silu(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Silu>(context, elements, scalars);
+}
 
-GRADLINT_SMOOTH(silu, Silu<T>)
+void silu_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  smooth_backward<Silu>(context, elements, scalars);
+}
+
+void silu_backward_backward(const Context& context, const Elements& elements,
+                            const Scalars& scalars) {
+  smooth_backward_backward<Silu>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -7,8 +7,8 @@
 //
 // There is no double backward: the operator is once differentiable, and says so when asked.
 // O(n²) for a row of n, in memory of O(n).
-#include "common/block.h"
 #include "common/dtypes.h"
+#include "common/launch.h"
 #include "common/temperature.h"
 #include "common/total.h"
 #include "kernels.h"

@@ -9,25 +9,34 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct SoftThreshold {
+  using W = Wide<T>;
+
   double threshold;
 
   explicit SoftThreshold(const Scalars& scalars) : threshold(scalars.at[0]) {}
 
-  template <class W>
+  // The sign is taken from x: a comparison with 0 would be two instructions more.
   GRADLINT_BOTH W value(W x) const {
     const W shift = static_cast<W>(threshold);
-    if (!passes(x)) return 0;
-    return x > 0 ? x - shift : x + shift;
+    return math::fabs(x) <= shift ? W(0) : x - math::copysign(shift, x);
   }
 
-  template <class W>
   GRADLINT_BOTH bool passes(W x) const {
     const W shift = static_cast<W>(threshold);
-    return shift == 0 || !(math::fabs(x) <= shift);
+    const W kink = shift == 0 ? W(-1) : shift;  // -1: nowhere
+    return !(math::fabs(x) <= kink);
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void soft_threshold(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<SoftThreshold>(context, elements, scalars);
+}
 
-GRADLINT_PIECEWISE(soft_threshold, SoftThreshold)
+void soft_threshold_backward(const Context& context, const Elements& elements,
+                             const Scalars& scalars) {
+  piecewise_backward<SoftThreshold>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -7,25 +7,36 @@
 
 namespace gradlint::GRADLINT_SPACE {
 
+template <class T>
 struct Square {
+  using W = Wide<T>;
+
   explicit Square(const Scalars&) {}
 
-  template <class W>
   GRADLINT_BOTH W value(W x) const {
     return x * x;
   }
 
-  template <class W>
   GRADLINT_BOTH W slope(W x) const {
     return 2 * x;
   }
 
-  template <class W>
   GRADLINT_BOTH W curvature(W) const {
     return 2;
   }
 };
 
-}  // namespace gradlint::GRADLINT_SPACE
+void square(const Context& context, const Elements& elements, const Scalars& scalars) {
+  pointwise_forward<Square>(context, elements, scalars);
+}
 
-GRADLINT_SMOOTH(square, Square)
+void square_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  smooth_backward<Square>(context, elements, scalars);
+}
+
+void square_backward_backward(const Context& context, const Elements& elements,
+                              const Scalars& scalars) {
+  smooth_backward_backward<Square>(context, elements, scalars);
+}
+
+}  // namespace gradlint::GRADLINT_SPACE

@@ -94,7 +94,7 @@ TABLE = (
 WRONG = [case for case in TABLE if case.codes]
 
 FOLDERS = sorted({case.target.partition("/")[0] for case in TABLE})
-ELSEWHERE = ["extension", "faulty_kernels", "formulas", "tensor_like"]
+ELSEWHERE = ["extension", "faulty_kernels", "formulas", "tensor_like", "triton"]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -190,15 +191,147 @@ def test_files_without_operators_and_broken_ones(client: Client, tmp_path: Path)
     assert client.end() == 0
 
 
+#: Before the faulty expression stand a letter of two bytes, two of three and one of four, which
+#: has two units of UTF-16.
+BEFORE = "; 'é中文😀'; "
+STRANGE = WRONG.replace("        return grad_output", f"        pass{BEFORE}return grad_output")
+
+
+@pytest.mark.parametrize(
+    ("encodings", "column"),
+    [(None, 30), (["utf-16"], 30), (["utf-32", "utf-16"], 29), (["utf-8", "utf-16"], 37)],
+)
+def test_columns_are_counted_as_the_client_does(
+    tmp_path: Path, encodings: list[str] | None, column: int
+) -> None:
+    path = tmp_path / "squares.py"
+    path.write_text(STRANGE, encoding="utf-8")
+    line = STRANGE.splitlines()[12]
+    assert line.index("grad_output * x") == 29
+    client = Client(tmp_path, "--select", "GL4", "--seed", "1")
+    capabilities = {"general": {"positionEncodings": encodings}} if encodings else {}
+    try:
+        root = {"processId": os.getpid(), "rootUri": tmp_path.as_uri()}
+        told = client.ask("initialize", {**root, "capabilities": capabilities})
+        chosen = told["capabilities"]["positionEncoding"]
+        assert chosen == (encodings[0] if encodings else "utf-16")
+        client.tell("initialized", {})
+        client.tell("textDocument/didOpen", {"textDocument": document(path)})
+        (one,) = client.told("textDocument/publishDiagnostics")["diagnostics"]
+        assert one["range"]["start"] == {"line": 12, "character": column}
+        assert one["range"]["end"] == {"line": 12, "character": column + len("grad_output * x")}
+        at = {"textDocument": {"uri": path.as_uri()}, "position": one["range"]["start"]}
+        assert "GL401" in client.ask("textDocument/hover", at)["contents"]["value"]
+        beyond = column + line.index("GL302") - 29 + len("GL302")
+        at["position"] = {"line": 12, "character": beyond}
+        assert "GL302" in client.ask("textDocument/hover", at)["contents"]["value"]
+        assert client.end() == 0
+    finally:
+        client.kill()
+
+
+def change(path: Path, version: int, text: str) -> dict[str, Any]:
+    return {
+        "textDocument": {"uri": path.as_uri(), "version": version},
+        "contentChanges": [{"text": text}],
+    }
+
+
+def test_what_is_typed_is_not_judged(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "squares.py"
+    path.write_text(WRONG)
+    client.tell("textDocument/didOpen", {"textDocument": document(path)})
+    (one,) = client.told("textDocument/publishDiagnostics")["diagnostics"]
+    at = {"textDocument": {"uri": path.as_uri()}, "position": one["range"]["start"]}
+    asked = {**at, "range": one["range"], "context": {"diagnostics": [one]}}
+    client.tell("textDocument/didChange", change(path, 2, WRONG.replace("* x  #", "* 2 * x  #")))
+    said = client.told("window/logMessage")["message"]
+    while "has changed since it was saved" not in said:  # a verified change may be told before
+        said = client.told("window/logMessage")["message"]
+    hover = client.ask("textDocument/hover", at)["contents"]["value"]
+    assert hover.startswith("*the text has changed since it was saved")
+    assert client.ask("textDocument/codeAction", asked) == []
+    client.tell("textDocument/didChange", change(path, 3, WRONG))
+    assert client.ask("textDocument/hover", at)["contents"]["value"].startswith("**GL401")
+    assert client.end() == 0
+
+
+def test_files_that_are_not_there_are_let_be(client: Client, tmp_path: Path) -> None:
+    for uri in ("untitled:Untitled-1", (tmp_path / "gone.py").as_uri(), "http://a.example/b.py"):
+        item = {"uri": uri, "languageId": "python", "version": 1, "text": "# GL401\n"}
+        client.tell("textDocument/didOpen", {"textDocument": item})
+        client.tell("textDocument/didSave", {"textDocument": {"uri": uri}})
+        at = {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 3}}
+        assert "GL401" in client.ask("textDocument/hover", at)["contents"]["value"]
+        at["position"] = {"line": 9, "character": 0}
+        assert client.ask("textDocument/hover", at) is None
+        asked = {
+            "textDocument": {"uri": uri},
+            "range": {"start": at["position"], "end": at["position"]},
+            "context": {"diagnostics": []},
+        }
+        assert client.ask("textDocument/codeAction", asked) == []
+    assert client.end() == 0
+
+
+def test_a_syntax_error_is_shown_at_its_line(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "squares.py"
+    path.write_text(WRONG.replace("return x * x", "return x *"))
+    client.tell("textDocument/didOpen", {"textDocument": document(path)})
+    (one,) = client.told("textDocument/publishDiagnostics")["diagnostics"]
+    assert (one["code"], one["range"]["start"]["line"]) == ("GL001", 7)
+    path.write_text(WRONG)
+    client.tell("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
+    codes = [d["code"] for d in client.told("textDocument/publishDiagnostics")["diagnostics"]]
+    assert codes == ["GL401"]
+    assert client.end() == 0
+
+
+def test_two_files_at_once(client: Client, tmp_path: Path) -> None:
+    paths = [tmp_path / "squares.py", tmp_path / "others.py"]
+    for path, text in zip(paths, (WRONG, WRONG.replace("Square", "Other")), strict=True):
+        path.write_text(text)
+        client.tell("textDocument/didOpen", {"textDocument": document(path)})
+    shown = [client.told("textDocument/publishDiagnostics") for _ in paths]
+    assert {one["uri"] for one in shown} == {path.as_uri() for path in paths}
+    assert [[d["code"] for d in one["diagnostics"]] for one in shown] == [["GL401"], ["GL401"]]
+    assert client.end() == 0
+
+
+def test_the_end_leaves_no_process(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    told = tmp_path / "pid"
+    path.write_text(
+        f"import os, pathlib, time\npathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n"
+        f"time.sleep({PATIENCE})\n{WRONG}"
+    )
+    client.tell("textDocument/didOpen", {"textDocument": document(path)})
+    while not told.exists() or not told.read_text():
+        time.sleep(0.05)
+    worker = Path("/proc", told.read_text())
+    assert worker.exists()
+    assert client.end() == 0
+    limit = time.monotonic() + PATIENCE / 2
+    while worker.exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not worker.exists()
+
+
+def utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
 @pytest.mark.parametrize(
     ("location", "expected"),
     [
         (Location("a.py", 3, 5, 3, 9), (2, 4, 2, 8)),
         (Location("a.py", 3, 5), (2, 4, 3, 0)),
         (Location("a.py", 3, 5, 4, None), (2, 4, 4, 0)),
+        (Location("a.py", 2, 2, 2, 4), (1, 2, 1, 4)),
+        (Location("a.py", 2, 9, 7, 2), (1, 9, 6, 1)),
     ],
 )
 def test_places_count_from_zero(location: Location, expected: tuple[int, ...]) -> None:
-    found = span(location)
+    found = span(location, ["", "😀ab"], utf16)
     ends = (found.start.line, found.start.character, found.end.line, found.end.character)
     assert ends == expected

@@ -4,8 +4,8 @@
 // mended (see all.h). The same source makes the kernels of the CPU and of CUDA, as in kernels/.
 #pragma once
 
-#include "common/block.h"
 #include "common/dtypes.h"
+#include "common/launch.h"
 
 // The tensors of one call; dense, of one dtype. `grad` is null in forward.
 struct Call {

@@ -18,6 +18,7 @@ import torch
 from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
+from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -358,7 +359,7 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if self._is_at_a_pole(designed, seen, sample):
+        if self._is_at_a_pole(designed, seen, sample) or self._leaves_range(seen):
             seen.verdict = REFUSED
         elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
@@ -421,6 +422,14 @@ class FurtherSamples:
         if seen.verdict not in (WRONG, NOT_FINITE) or not numbers:
             return False
         return self._divides_by_zero(sample) and not self._divides_by_zero()
+
+    def _leaves_range(self, seen: JudgementElsewhere) -> bool:
+        """Whether the outputs grow beyond all measure, as those of an integrator whose steps are
+        too large for it: gradients lose all digits there."""
+        if seen.verdict not in (WRONG, NOT_FINITE):
+            return False
+        outputs = {item.name: item.value.detach() for item in seen.outputs}
+        return not growth(self.subject, outputs) <= LARGEST_GROWTH
 
     def _divides_by_zero(self, sample: Sample | None = None) -> bool:
         """Whether forward does so, at the first sample or another one."""

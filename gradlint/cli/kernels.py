@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -127,8 +128,8 @@ def compile_(
         bool,
         option(
             "--report",
-            help="Optimise, and show what the machine code lets expect: accesses, registers, "
-            "instructions, bandwidth.",
+            help="Optimise, and judge the machine code: accesses, registers, instructions, and "
+            "the share of a GPU's bandwidth, which has a goal for each kernel.",
         ),
     ] = False,
     output_format: TextOrJson = "text",
@@ -198,27 +199,31 @@ def add_report(page: Page, found: Report) -> None:
             "" if item.instructions is None else f"{item.instructions:.1f}",
             "" if item.allowed is None else f"{item.allowed:.0f}",
             *(f"{item.share[name]:.0%}" if name in item.share else "" for name in names),
+            "" if item.goal is None else f"{item.goal:.0%}",
         ]
         for item in found.kernels
     ]
     headers = ["kernel", "arch", "registers", "threads", "spilled", "loads", "stores"]
-    headers += ["instructions", "time for", *names]
+    headers += ["instructions", "time for", *names, "goal"]
     table(page, headers, rows, right=["registers", "threads", "spilled", *headers[7:]])
     page.paragraph("")
     page.paragraph(
         "loads, stores: bytes of an access to global memory × how many there are in the code. "
         "instructions: of a thread for each element, on the path that moves the most; time for: "
         "how many there is time for while the memory moves the element, on the first GPU of the "
-        "architecture. Per cent: predicted share of a copy's bandwidth; nothing was run."
+        "architecture. Per cent: predicted share of a copy's bandwidth; nothing was run. goal: the "
+        "least share on the first GPU of the architecture; less is a fault."
     )
+    for reason, count in Counter(item.exempt for item in found.kernels if item.exempt).items():
+        page.paragraph(f"No goal for {count} kernels: {reason}.")
     if not found.disassembled:
         page.paragraph(
             "Instructions were not counted and no bandwidth was predicted: nvdisasm is neither "
             "beside nvcc nor on PATH. `pip install nvidia-cuda-nvdisasm` installs it."
         )
-    shares = ", ".join(f"{value:.0%} on {name}" for name, value in worst(found.kernels).items())
-    if shares:
-        page.paragraph(f"Lowest predicted share of what is judged: {shares}.")
+    for name, lowest in worst(found.kernels).items():
+        shares = ", ".join(f"{lowest[goal]:.0%} where {goal:.0%} is the goal" for goal in lowest)
+        page.paragraph(f"Lowest predicted shares on {name}: {shares}.")
     faulty = [item for item in found.kernels if item.faults]
     for item in faulty:
         page.paragraph(

@@ -15,9 +15,11 @@ _PREFIX = "torch.ops.gradlint."
 #: ``m.def("name(…) -> …")``, the text in one piece or several.
 _DEFINED = re.compile(r"""\bdef\(\s*((?:"[^"]*"\s*)+)[,)]""")
 
-#: An operator of one tensor, defined by a macro of kernels/bind/pointwise.h: class, name, and the
+#: An operator of one tensor, as kernels/bind/pointwise.h has it described: its name, and the
 #: parameters behind the tensor.
-_POINTWISE = re.compile(r"""\bGRADLINT_(?:SMOOTH|PIECEWISE)_OP\(\s*\w+,\s*(\w+),\s*"([^"]*)\"""")
+_POINTWISE = re.compile(
+    r"""\bname = "(\w+)";\s+static constexpr const char\* parameters = "([^"]*)";"""
+)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ _TYPES = (
     (
         "cuda-not-available",
         r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|"
-        r"Cannot access accelerator device when none is available|0 active drivers",
+        r"Cannot access accelerator device when none is available",
         "the op needs a CUDA device, but this machine has none",
         "run on a machine with a GPU, or give the op a CPU path",
     ),
@@ -495,6 +495,14 @@ SURROUNDINGS = (
         r"^(ModuleNotFoundError|ImportError): ",
         "it imports a package that is not installed here",
         "install the package that is named",
+    ),
+    (
+        "triton-without-gpu",
+        r"\b0 active drivers|cannot be accessed from Triton \(cpu tensor\?\)",
+        "Triton compiles its kernels for a GPU, and these tensors are on none",
+        "run the kernels on the CPU, in Triton's interpreter, with `gradlint check "
+        "--triton-interpret` (other commands: TRITON_INTERPRET=1), or on a machine with a GPU with "
+        "`--device cuda`",
     ),
 )
 

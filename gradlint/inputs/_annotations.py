@@ -24,6 +24,8 @@ from gradlint.inputs.documentation import (
     documented_interval,
     documented_scalar,
     documented_sign,
+    documented_signs,
+    documented_unit,
     names_axis,
     shapes_in,
     starred_rank,
@@ -193,7 +195,11 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
     names = [evidence.name for evidence in parameters]
     said = arguments_in(text, names)
     for evidence in parameters:
-        _read_described(evidence, said.get(evidence.name, Described()), text, names)
+        evidence.mentioned += worded(text)
+        item = said.get(evidence.name, Described())
+        # All else is said beside its name; looking for it in many ways takes milliseconds.
+        if item != Described() or evidence.name.lower() in text.lower():
+            _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
     if any(evidence.shape for evidence in parameters):
         return
@@ -228,17 +234,24 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
     if not evidence.domain:
         evidence.domain = (
             next(iter(worded(item.words)), "")
+            or ("lengths" if documented_unit(text, evidence.name) else "")
+            or ("signs" if documented_signs(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
         )
-    evidence.mentioned += worded(text)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
     if not item.axes and not evidence.shape and names_axis(text, evidence.name):
         evidence.say("int", _ANNOTATED)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+        evidence.say("index", _DESCRIBED)
+    _read_kind(evidence, item)
+
+
+def _read_kind(evidence: Evidence, item: Described) -> None:
+    if item.axes and re.search(r"\b(?:integer|integral|int\d+|long)\s+_", item.words):
         evidence.say("index", _DESCRIBED)
     for kind, pattern in _KIND_IN_WORDS:
         if re.search(pattern, item.words):

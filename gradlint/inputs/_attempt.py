@@ -53,6 +53,9 @@ _FIRST_FRAMES, _LAST_FRAMES = 6, 14
 _STEP, _AGREEMENT = 1e-5, 1e-3
 #: Roundings of an output that a gradient which is zero may hold (heuristic).
 LAST_DIGITS = 16.0
+#: Size of outputs and gradients beyond which the inputs, which are about one, are not meant
+#: (heuristic: an iteration that does not converge, and steps that are too large, go far beyond).
+MOST_SIZE = 1e12
 _FREED = "forward freed the memory of an input, which backward may read"
 _LEAF_ERRORS = ("leaf Variable that requires grad", "view of a leaf Variable that requires grad")
 
@@ -357,8 +360,9 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _finite(tensors: list[torch.Tensor]) -> bool:
+    """Whether all numbers are finite, and none is so large that the inputs can't be meant."""
     for tensor in tensors:
-        if _inexact(tensor) and not bool(torch.isfinite(_dense(tensor)).all()):
+        if _inexact(tensor) and not bool((_dense(tensor).abs() <= MOST_SIZE).all()):
             return False
     return True
 

@@ -71,6 +71,7 @@ class Evidence:
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
+        adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
         sliced: whether the code takes the elements up to it, so that it is no axis.
         bounds: that its values keep beside other arguments, sizes and numbers.
         unlike: which of its integers are never alike, as documentation says: "permutation",
@@ -106,6 +107,7 @@ class Evidence:
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
+    adjacent: bool = False
     sliced: bool = False
     bounds: list[Bound] = field(default_factory=list)
     unlike: str = ""

@@ -21,11 +21,11 @@ from gradlint.inputs._annotations import (
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._iterations import iterated_matrices
-from gradlint.inputs._proposals import integer_domain
+from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -99,7 +99,7 @@ def _relate(found: list[Evidence]) -> None:
     tensors = [item for item in found if item.tensorness > 0]
     _relate_names(tensors, {item.name.lower() for item in found})
     for item in tensors:
-        if integer_domain(item.name, []) == "pointers":
+        if integer_domain(item.name, []) == "pointers" or bounds_segments(item):
             item.rank(1, 3.0)  # bounds of segments along one axis
     if tensors and any(_names.matches("dim axis dimension", item.name) for item in found):
         tensors[0].rank(2, _ALONG_AN_AXIS)  # of one axis, there would be nothing to choose
@@ -110,6 +110,8 @@ def _relate(found: list[Evidence]) -> None:
         return
     for item in tensors:
         # A tensor without evidence most likely has the rank of the others.
+        if item.summed and item is not tensors[0]:
+            continue  # it may be a scalar
         if not item.ranks or item.name.lower() in set().union(*_ATTENTION):
             item.rank(common, 2.0)
 
@@ -182,7 +184,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
 def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
     """Bounds between arguments, from documentation and from what forward refuses."""
     names = {item.name: item for item in found}
-    said = "\n".join(prose(thing) for thing in things if thing is not None)
+    said = "\n".join(prose_of_arguments(thing) for thing in things if thing is not None)
     for bound in read_bounds(said, things[0], found):
         for name in dict.fromkeys(side.of for side in (bound.less, bound.more)):
             if isinstance(name, str) and name in names:
@@ -198,6 +200,13 @@ def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> No
         names[name].measured.add(axis)
     for (name, axis), step in interleaved(found).items():
         names[name].interleaved[axis] = step
+
+
+def has_imaginary(op: Op) -> bool:
+    """Whether forward computes with imaginary numbers: ``1j`` stands in its code."""
+    forward, _ = _forward(op)
+    code = getattr(forward, "__code__", None)
+    return code is not None and any(isinstance(item, complex) for item in code.co_consts)
 
 
 def _forward(op: Op) -> tuple[Callable[..., Any] | None, type | None]:

@@ -199,11 +199,14 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
     if dtype == "int":
         domain = integer_domain(item.name, integers)
         domain = "sizes" if domain == "real" and item.counts else domain
+        domain = "pointers" if domain in ("real", "offsets") and bounds_segments(item) else domain
         domain = "permutation" if item.unlike == "permutation" else domain
+        domain = "signs" if domain == "real" and item.domain == "signs" else domain
     elif dtype == "float":
         of_squares = item.domain in OF_SQUARES
         domain = ("" if of_squares else item.domain) or _names.domain(item.name)
         square = (item.domain if of_squares else "") or _names.square_domain(item.name)
+        grad = grad and domain != "signs"  # a label or a direction
     found: list[Proposal] = []
     if item.shape:
         equal = len(item.shape) > 1 and item.shape[-1] == item.shape[-2]
@@ -237,6 +240,11 @@ def integer_domain(name: str, integers: list[str]) -> str:
         if re.search(pattern, lower):
             return domain
     return "real"
+
+
+def bounds_segments(item: Evidence) -> bool:
+    """Whether an integer tensor holds where segments begin and end, by how forward reads it."""
+    return item.indexes and item.adjacent
 
 
 def ranks(item: Evidence, kind: str) -> list[int]:

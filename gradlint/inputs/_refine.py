@@ -424,6 +424,13 @@ def _within(
             better = _try(search, few, trial) if alone and size > 3 else None
             if better is not None:
                 return few, better
+            # Segments of one element hide what a sum over them would show.
+            long = 2 * sizes[guess.axes[0]] - 1
+            longer = bounded.changed(name, replace(guess, high=long, domain="pointers"))
+            longer = longer.sized(free[0], long)
+            better = _try(search, longer, trial) if size < long else None
+            if better is not None:
+                return longer, better
         better = _try(search, bounded, trial)
         if better is not None:
             return bounded, better

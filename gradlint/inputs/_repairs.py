@@ -59,6 +59,11 @@ _POSITIONS = re.compile(
 )
 
 
+#: What operations say of two dtypes: where backward raises it, forward may have made complex
+#: numbers of real ones.
+_MIXED = re.compile(r"(?i)\bsame dtype|complex(?:double|float)")
+
+
 def repairs(failed: FailedAttempt) -> Iterator[Plan]:
     """Plans that answer the failure of ``failed``, the most plausible first."""
     if match := GRADIENT_SHAPE_ERROR.search(failed.failure.text):
@@ -69,7 +74,8 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
         kept = keeps_axes(match)
         yield from (p for p in _general(failed) if kept or not _rises(failed.plan, p, name))
         return
-    if COMPLEX_GRADIENT_ERROR in failed.failure.text:
+    mixed = failed.failure.phase == "backward" and _MIXED.search(failed.failure.text)
+    if COMPLEX_GRADIENT_ERROR in failed.failure.text or mixed:
         yield from like_complex_gradient(failed)
         return
     if NO_DERIVATIVE_ERROR.search(failed.failure.text):

@@ -22,6 +22,7 @@ from gradlint.inputs._attempt import GRADIENT_SHAPE_ERROR, Failure, Trial, attem
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
+from gradlint.inputs._gather import has_imaginary
 from gradlint.inputs._gradient_repairs import as_real, keeps_axes
 from gradlint.inputs._moves import (
     SQUARE_COST,
@@ -164,7 +165,9 @@ class Search:
         self.cut_short = False
         self.held: set[str] = set()
         text = prose(op.defining) if op.defining is not None else ""
-        self._real, self._complex = documented_real(text), documented_complex(text)
+        self._complex = documented_complex(text)
+        # A real argument beside others, where forward computes with imaginary numbers.
+        self._real = documented_real(text) and not has_imaginary(op)
         self._mentioned = [domain for item in evidence for domain in item.mentioned]
         self._started = had_seconds(), time.process_time()
         self._queue: list[tuple[float, int, _Candidate]] = []

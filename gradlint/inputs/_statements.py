@@ -119,7 +119,8 @@ class References(ast.NodeVisitor):
             return None if self._shape_of(node.value) else self.root(node.value)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             called = node.func
-            return self.root(called.value) if called.attr in _VIEWS | _PRESERVING else None
+            same = called.attr in _VIEWS | _PRESERVING or called.attr in ("tolist", "item")
+            return self.root(called.value) if same else None
         return None
 
     def _as_numbers(self, node: ast.AST) -> Evidence | None:
@@ -241,13 +242,7 @@ class Statements(References):
         self._unpack_parts(targets, value, starred)
         found = self.parameter(value)
         if found is not None and not starred:
-            found.say("tensors", 2.0)
-            found.say("shape", 1.5)
-            found.length = len(targets)
-            if "index" in _names.kinds(found.name) and not found.shape:
-                # The two rows of a list of edges: a tensor of (2, E).
-                found.say("index", 3.0)
-                found.shape = (f"={len(targets)}", f"{found.name}.1")
+            _say_unpacked(found, len(targets))
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
@@ -295,7 +290,43 @@ class Statements(References):
             found.say("shape", 0.6)
         if isinstance(node.target, ast.Name) and "range(" in ast.unparse(node.iter):
             self.counters.add(node.target.id)
+        self._loop(node.target, node.iter)
         self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        self._loop(node.target, node.iter)
+        self.generic_visit(node)
+
+    def _visit_parts_first(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        for part in node.generators:
+            self.visit(part)
+        self.visit(node.elt)
+
+    visit_ListComp = visit_SetComp = visit_GeneratorExp = _visit_parts_first
+
+    def _loop(self, target: ast.expr, over: ast.expr) -> None:
+        """``for i, j in pairs.tolist()``: the names hold elements of a tensor, which has as many
+        columns if they turn out to be indices; likewise through ``enumerate`` and ``zip``."""
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name):
+            parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if over.func.id == "enumerate" and len(parts) == 2 and over.args:
+                self._loop(parts[1], over.args[0])
+            elif over.func.id == "zip" and len(parts) == len(over.args):
+                seen: list[Evidence] = []
+                for part, item in zip(parts, over.args, strict=True):
+                    self._loop(part, item)
+                    held = self.root(item) if _is_call_of(item, "tolist") else None
+                    if held is not None:
+                        held.adjacent |= held in seen
+                        seen.append(held)
+        held = self.root(over) if _is_call_of(over, "tolist") else None
+        if held is None:
+            return
+        names = [item for item in ast.walk(target) if isinstance(item, ast.Name)]
+        for name in names:
+            self.derived[name.id] = held
+        if isinstance(target, (ast.Tuple, ast.List)) and len(names) == len(target.elts):
+            held.shape_of_tuples = (f"{held.name}.0", f"={len(names)}")
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self._condition(node.test, holds=True, sure=False)
@@ -345,3 +376,23 @@ class Statements(References):
         for word, kind in _CLASS_KINDS:
             if word in text:
                 found.say(kind, weight)
+
+
+def _is_call_of(node: ast.expr, method: str) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == method
+    )
+
+
+def _say_unpacked(found: Evidence, count: int) -> None:
+    """A parameter is unpacked into ``count`` names."""
+    if found.length != count:  # a helper that is called five times says it once
+        found.say("tensors", 2.0)
+        found.say("shape", 1.5)
+    found.length = count
+    if "index" in _names.kinds(found.name) and not found.shape:
+        # The two rows of a list of edges: a tensor of (2, E).
+        found.say("index", 3.0)
+        found.shape = (f"={count}", f"{found.name}.1")

@@ -76,6 +76,7 @@ class Reader(Calls):
                     if found is not None:
                         found.say("int", 2.5)
                         found.sliced = True
+                    self._bounding(bound)
             else:
                 found = self.parameter(item)
                 held = self.root(item) if found is None else None
@@ -89,6 +90,19 @@ class Reader(Calls):
                         # An integer: with a tensor the result depends on repeated elements.
                         found.say("int", 2.5)
         self.generic_visit(node)
+
+    def _bounding(self, bound: ast.expr | None) -> None:
+        """Elements of a tensor that bound a slice are integers: ``y1`` in ``a[y0 : y1 + 1]``,
+        ``off[i + 1]``."""
+        for node in ast.walk(bound) if bound is not None else ():
+            held = self.derived.get(node.id) if isinstance(node, ast.Name) else None
+            if isinstance(node, ast.Subscript) and self._shape_of(node.value) is None:
+                held = self.parameter(node.value)
+                if held is not None and isinstance(node.slice, ast.BinOp):
+                    held.adjacent = True
+            if held is not None:
+                held.say("index", 2.5)
+                held.indexes = True
 
     def _indexed(self, owner: Evidence, index: list[ast.expr], constant: object) -> None:
         """``owner[index]``; ``constant`` where the whole index is one."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.model.op import Op
 
 #: Axes that stand for any number of axes.
@@ -125,7 +125,9 @@ def said_of_arguments(op: Op) -> dict[str, Described]:
     """What the docstrings, comments and annotations of ``op`` say of each of its arguments."""
     names = list(op.signature.parameters) if op.signature is not None else []
     things = [op.defining, getattr(op.function, "forward", None)]
-    text = "\n".join(dict.fromkeys(prose(thing) for thing in things if thing is not None))
+    text = "\n".join(
+        dict.fromkeys(prose_of_arguments(thing) for thing in things if thing is not None)
+    )
     return arguments_in(text, names) if text else {}
 
 

@@ -6,6 +6,7 @@ import enum
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from gradlint.inputs.designed import (
 from gradlint.inputs.documentation import (
     Range,
     documented_range,
+    documented_signs,
     prose,
 )
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
@@ -256,8 +258,15 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         others = within(documented_range(said, parameter.name, known), now, candidates)
         most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
         others = distinct(now, others)[:most]
-        if type(now) is int and parameter.default is inspect.Parameter.empty and others:
-            others += distinct(now, [_beyond_sizes(sample)]) if now > 0 else []
+        if (
+            type(now) in (int, float)
+            and abs(now) == 1
+            and documented_signs(said, parameter.name, known)
+        ):
+            others = [-now]
+        elif type(now) is int and parameter.default is inspect.Parameter.empty and others:
+            bounded = now <= 0 or _ITERATIONS.fullmatch(parameter.name)
+            others += [] if bounded else distinct(now, [_beyond_sizes(sample)])
         if others:
             found[parameter.name] = others
         if len(found) >= MOST_ARGUMENTS:
@@ -339,10 +348,16 @@ def _axes(now: int, rank: int) -> list[int]:
     return [other - rank if now >= 0 else other, same] if rank > 1 else [same]
 
 
+#: Names of the number of iterations, of which an op says how many it needs.
+_ITERATIONS = re.compile(r"(?:n_?|num_?|max_?|k_?)?iter(?:s|ations?)?|max_?steps")
+
+
 def _integers(name: str, now: int) -> list[int]:
     if now < 0:
         return [2, 1]  # a number that stands for nothing, as an ignored label does
     usual = [value for value in _names.ints(name) if value > now][:1]
+    if _ITERATIONS.fullmatch(name):
+        return [now + 1, *usual]  # one that stops earlier has not converged
     return [now + 1, *usual, max(now - 1, 1)]
 
 

@@ -124,6 +124,24 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     return "positive" if found.group(1) == ">" else "nonnegative"
 
 
+#: "+1 (call) or -1 (put)", "-1 or 1", "{-1, 1}"; not the interval "[-1, 1]" or "from -1 to 1".
+_SIGNS = re.compile(
+    r"\+\s?1\b[^.;\n]{0,24}?[-−]\s?1\b|[-−]1\b\s*(?:or|/|vs\.?)\s*\+?1\b"
+    r"|(?<![\w.])1\s*(?:or|/)\s*[-−]1\b|\{\s*[-−]1,\s*\+?1\s*\}|[-−]1\b[^.;\n]{0,24}?\+\s?1\b"
+)
+
+
+def documented_signs(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that ``name`` is one or minus one: "+1 (call) or -1 (put)"."""
+    return any(_SIGNS.search(clause) for clause in clauses(text, name, names))
+
+
+def documented_unit(text: str, name: str) -> bool:
+    """Whether ``text`` calls ``name`` a unit vector by an adjective: "unit q0, q1"."""
+    others = r"(?:`*\w{1,12}`*\s*(?:,|/|\band\b)\s*){0,3}"
+    return re.search(rf"(?i)(?<![\w-])unit\s+{others}`*{re.escape(name)}\b", text) is not None
+
+
 def documented_nonzero(text: str, name: str) -> bool:
     """Whether ``text`` says that a tensor is not zero as a whole: "any q but 0 will do", "q != 0",
     "a non-zero axis", "direction must not be zero"."""
@@ -319,9 +337,9 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
 
 
 def described(thing: Any) -> str:
-    """:func:`prose`, and the texts of the errors that ``thing`` raises: "x must be (N, C, L)"
-    describes x as a docstring does."""
-    said = prose(thing)
+    """:func:`prose_of_arguments`, and the texts of the errors that ``thing`` raises: "x must be
+    (N, C, L)" describes x as a docstring does."""
+    said = prose_of_arguments(thing)
     try:
         refusals = _refusals_in(source_text(thing))
     except Exception:  # of a source that is not there or can't be read: anything
@@ -337,6 +355,19 @@ def prose(thing: Any) -> str:
     except Exception:
         return own
     return _written(source, own)
+
+
+def prose_of_arguments(thing: Any) -> str:
+    """:func:`prose`; of a class without a docstring with that of the next class that it inherits
+    from and that is no library's. Such a base describes arguments, which are the same, but not a
+    backward that the class has of its own."""
+    said = prose(thing)
+    if not isinstance(thing, type) or thing.__dict__.get("__doc__"):
+        return said
+    home = thing.__module__.partition(".")[0]
+    own = (base for base in thing.__mro__[1:] if base.__module__.partition(".")[0] == home)
+    inherited = next((base.__doc__ for base in own if base.__dict__.get("__doc__")), None)
+    return "\n\n".join(filter(None, [said, inspect.cleandoc(inherited or "")]))
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from gradlint.base.scratch import scratch_folder
 from gradlint.native import _tools
 from gradlint.native.compile import Compiled, checked_nvcc, compiled_for_report
 from gradlint.native.gpus import GPUS, ISSUED, MOST_BLOCKS, REGISTERS, Gpu, Rates, gpus_for
+from gradlint.native.kernel_budgets import Budget, Shape, budget_of
 from gradlint.native.machine_code import (
     HotPath,
     Kernel,
@@ -56,59 +57,6 @@ _UNITS = {
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What is known of a kernel that is bound by memory, by its source.
-
-    Args:
-        kernel: its name, without namespaces.
-        inputs, outputs: tensors that it reads and writes once, element by element.
-        access: "packs", 16 bytes at once, or "single".
-        repeats: how often a thread goes through the loop that moves the most, at 2²⁶ elements.
-        judged: whether the gate holds it to its budget.
-    """
-
-    kernel: str
-    inputs: int
-    outputs: int
-    access: str = "packs"
-    repeats: int = 1
-    judged: bool = True
-
-
-def shape_of(kernel: str, size: int) -> Shape | None:
-    """The shape of a kernel of this name, whose elements have ``size`` bytes; None if it is bound
-    by something else than memory."""
-    for pattern, inputs, outputs, repeats in _SHAPES:
-        if re.match(pattern, kernel):
-            return Shape(kernel, inputs, outputs, "packs", repeats, "false" not in kernel)
-    found = re.match(r"Map<\w+, (\d), (\d), .*\(Access\)(\d)>", kernel)
-    if found is None:
-        return None
-    outputs, inputs, access = map(int, found.groups())
-    if access in (0, 1):
-        return Shape(kernel, inputs, outputs, "packs", 1, judged=access == 0)
-    # Each thread has 32 bytes of every tensor, four elements at once (kernels/common/map.h).
-    return Shape(kernel, inputs, outputs, "single", max(1, 8 // size), judged=access == 2)
-
-
-#: Kernels by the beginning of their names: tensors read and written, and how often a thread goes
-#: through the loop (heuristic: a team has at least eight rows, a channel's part four rounds).
-_SHAPES = (
-    (r"PartialSums<\w+, 2,", 2, 0, 16),
-    (r"ByChannel<Normalize<\w+>, false", 1, 1, 1),
-    (r"ByChannel<NormalizeBackward<\w+>, false", 2, 1, 1),
-    (r"ByChannel<NormalizeBackwardBackward<\w+>, false", 3, 2, 1),
-    (r"ChannelRows<Moments<", 1, 0, 4),
-    (r"ChannelRows<GradientSums<", 2, 0, 4),
-    (r"ChannelRows<SecondSums<", 3, 0, 4),
-    (r"LayerNormForward<", 1, 1, 8),
-    (r"LayerNormBackward<", 2, 1, 8),
-    (r"GumbelSoftmax<", 2, 1, 8),
-    (r"GumbelSoftmaxBackward<", 2, 1, 8),
-)
-
-
-@dataclass(frozen=True)
 class Judged:
     """One kernel for one architecture.
 
@@ -123,6 +71,8 @@ class Judged:
         instructions, allowed: of a thread for each element, and for how many there is time while
             the memory moves it; None where that is not known.
         share: predicted share of a copy's bandwidth, by the name of the GPU.
+        goal: the least that it must be on the first GPU of the architecture; None if it is exempt.
+        exempt: why there is no goal; empty where there is one.
         faults: what must not be, in words.
     """
 
@@ -138,6 +88,8 @@ class Judged:
     instructions: float | None = None
     allowed: float | None = None
     share: dict[str, float] = field(default_factory=dict)
+    goal: float | None = None
+    exempt: str = ""
     faults: tuple[str, ...] = ()
 
 
@@ -214,23 +166,20 @@ def judge(kernel: Kernel, file: str, architecture: str, compiled: tuple[str, ...
     name = plain_name(kernel.name)
     element = _element(name)
     size = _SIZES.get(element, 0)
-    shape = shape_of(name, size)
-    faults = list(_faults(kernel, name, shape))
+    budget = budget_of(name, size)
+    shape = budget.shape if budget else None
+    gpus = gpus_for(architecture, compiled)
     instructions = allowed = None
     shares: dict[str, float] = {}
-    path = None if shape is None else kernel.wide if shape.access == "packs" else kernel.single
+    path = None if shape is None else kernel.wide if shape.packs else kernel.single
     if shape is not None and path is not None and size:
         costs = slots_per_element(path, shape, size)
         if costs is not None:
             moved = size * (shape.inputs + shape.outputs)
-            gpus = gpus_for(architecture, compiled)
             instructions = sum(costs.values())
             shares = {gpu.name: share(gpu, kernel, path, costs, moved) for gpu in gpus}
             allowed = next((gpu.slots(moved) for gpu in gpus), None)
-            if shape.judged and size < 8 and allowed is not None and instructions > allowed:
-                faults.append(
-                    f"{instructions:.0f} instructions an element, with time for {allowed:.0f}"
-                )
+    faults = [*_faults(kernel, name, budget), *_slowness(kernel, budget, gpus, shares)]
     return Judged(
         file,
         name,
@@ -244,8 +193,30 @@ def judge(kernel: Kernel, file: str, architecture: str, compiled: tuple[str, ...
         instructions,
         allowed,
         shares,
+        budget.goal if budget else None,
+        budget.exempt if budget else "",
         tuple(faults),
     )
+
+
+def _slowness(
+    kernel: Kernel, budget: Budget | None, gpus: Sequence[Gpu], shares: dict[str, float]
+) -> Iterator[str]:
+    """What is wrong with the predicted shares of a reference kernel."""
+    if budget is None:
+        if "gradlint::" in kernel.name:
+            yield "has no budget: gradlint/native/kernel_budgets.py names neither it nor a reason"
+        return
+    if budget.goal is None or not gpus or not kernel.disassembled:
+        return
+    found = shares.get(gpus[0].name)
+    if found is None:
+        yield "moves no elements on any way through its machine code: no share could be predicted"
+    elif found < budget.goal:
+        yield (
+            f"{found:.1%} of a copy's bandwidth predicted on {gpus[0].name}, "
+            f"less than its goal of {budget.goal:.0%}"
+        )
 
 
 def plain_name(name: str) -> str:
@@ -266,17 +237,18 @@ def _element(name: str) -> str:
     return found[1] if found else ""
 
 
-def _faults(kernel: Kernel, name: str, shape: Shape | None) -> Iterator[str]:
+def _faults(kernel: Kernel, name: str, budget: Budget | None) -> Iterator[str]:
+    shape = budget.shape if budget else None
     for verb, widths in (("reads", kernel.loads), ("writes", kernel.stores)):
         if widths[1] and not (verb == "reads" and _BYTES.match(name)):
             yield f"{verb} single bytes, in {widths[1]} places"
-    if shape is not None and shape.access == "packs":
+    if shape is not None and shape.packs:
         if shape.inputs and not kernel.loads[16] and not _walks(name):
             yield "reads no 16 bytes at once"
         if shape.outputs and not kernel.stores[16]:
             yield "writes no 16 bytes at once"
-    # What is far apart is read element by element; speed is no matter there.
-    if kernel.spilled and (shape is None or shape.judged):
+    # Where there is neither a goal nor a bound by something else, speed is no matter.
+    if kernel.spilled and (budget is None or budget.goal is not None or shape is None):
         yield f"spills {kernel.spilled} bytes of registers"
     needed = -(-kernel.registers // 8) * 8 * kernel.threads  # in eights for each thread
     if needed > REGISTERS:
@@ -350,13 +322,13 @@ def _resident(kernel: Kernel, rates: Rates) -> int:
     return max(1, blocks) * kernel.threads
 
 
-def worst(kernels: Sequence[Judged]) -> dict[str, float]:
-    """The lowest share for each GPU, of float32 and 16 bits, of what the gate judges."""
-    found: dict[str, float] = {}
+def worst(kernels: Sequence[Judged]) -> dict[str, dict[float, float]]:
+    """The lowest share for each GPU and each goal, of the kernels that have one."""
+    found: dict[str, dict[float, float]] = {}
     for kernel in kernels:
-        shape = shape_of(kernel.kernel, 4)
-        if kernel.dtype == "float64" or shape is None or not shape.judged:
+        if kernel.goal is None:
             continue
         for name, value in kernel.share.items():
-            found[name] = min(value, found.get(name, 1.0))
+            of_gpu = found.setdefault(name, {})
+            of_gpu[kernel.goal] = min(value, of_gpu.get(kernel.goal, 1.0))
     return {gpu.name: found[gpu.name] for gpu in GPUS if gpu.name in found}

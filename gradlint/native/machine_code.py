@@ -84,6 +84,7 @@ class Kernel:
         threads: most of a block, by its launch bounds.
         bounded: whether it has launch bounds.
         loads, stores: how many accesses of each width, in bytes, its PTX has to global memory.
+        disassembled: whether its machine code was read.
         wide, single: the path that moves the most in accesses of 16 bytes, and in others; None
             without a disassembler.
     """
@@ -96,6 +97,7 @@ class Kernel:
     bounded: bool = False
     loads: Counter[int] = field(default_factory=Counter)
     stores: Counter[int] = field(default_factory=Counter)
+    disassembled: bool = False
     wide: HotPath | None = None
     single: HotPath | None = None
 
@@ -108,6 +110,7 @@ def kernels_of(ptx: str, log: str, sass: str | None) -> list[Kernel]:
         for symbol, lines in _sections(sass).items():
             if symbol in found:
                 blocks = _blocks(lines)
+                found[symbol].disassembled = True
                 found[symbol].wide = _hot_path(blocks, wide=True)
                 found[symbol].single = _hot_path(blocks, wide=False)
     for kernel, name in zip(found.values(), _readable(list(found)), strict=True):
@@ -251,7 +254,8 @@ def _blocks(lines: Iterable[str]) -> list[_Block]:
         guarded = found[2] is not None or bool(re.match(r"\s*!?U?P\d", found[4]))
         blocks[-1].instructions.append(_Instruction(found[3], found[4]))
         target = _TARGET.search(found[4])
-        if operation in ("BRA", "UBRA") and target and ".DIV" not in found[3]:
+        # sm_80 leaves some loops by a call of the label behind them, from which nothing returns.
+        if operation in ("BRA", "UBRA", "CALL") and target and ".DIV" not in found[3]:
             jumps.append((len(blocks) - 1, target[1]))
             split(goes_on=guarded)
         elif operation in ("EXIT", "RET", "KILL"):

@@ -60,7 +60,8 @@ class Rounding(DispatchMode):
 
     Attributes:
         unseen: whether code ran that is not emulated: an operand lay off the grid of ``narrow`` (so
-            a kernel of the op itself or numpy computed it), or another library's operation ran.
+            a kernel of the op itself or numpy computed it), another library's operation ran, or
+            memory was made a tensor.
         calls: number of operations emulated.
     """
 
@@ -88,6 +89,11 @@ class Rounding(DispatchMode):
         if self.calls >= LONGEST_RUN:
             return func(*args, **kwargs)
         self.calls += 1
+        if _points_at_memory(func):
+            # Whoever asks for that computes there by himself, as Triton's interpreter does. What
+            # has been computed there so far was stored in the narrow dtype.
+            self.unseen = True
+            return self._rounded(func(*args, **kwargs), None, writes=True)
         lower = self._lower(func, args, kwargs)
         returned = func(*args, **kwargs)
         if _is_view(func):
@@ -108,7 +114,7 @@ class Rounding(DispatchMode):
         if returned.layout != torch.strided or not returned.numel() or returned._is_zerotensor():
             return returned  # sparse, empty, or without memory that could be read
         rounded = self._round(returned, lower)
-        return returned.copy_(rounded) if writes else rounded
+        return returned.copy_(rounded) if writes and rounded is not returned else rounded
 
     def _lower(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the kernel returns for narrow operands; None if it does not run on them, or if the
@@ -200,6 +206,12 @@ def _is_view(func: Any) -> bool:
 def _writes(func: Any) -> bool:
     returns = func._schema.returns
     return any(item.alias_info is not None and item.alias_info.is_write for item in returns)
+
+
+@cache
+def _points_at_memory(func: Any) -> bool:
+    """Whether ``func`` computes nothing: it lets a tensor show memory that is there already."""
+    return func.name().startswith("aten::set_")
 
 
 @cache

@@ -116,7 +116,7 @@ def _pieces() -> tuple[dict[str, _Piece], dict[str, str]]:
     """The pieces by name, and the import that binds each name."""
     pieces: dict[str, _Piece] = {}
     imports: dict[str, str] = {}
-    order = ("case", "raised", "values", "returned", "effects", "layouts", "transforms")
+    order = ("case", "raised", "values", "returned", "effects", "layouts", "transforms", "isolated")
     for number, name in enumerate(order):
         text = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
         lines = text.splitlines()

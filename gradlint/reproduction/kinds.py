@@ -9,6 +9,7 @@ from types import ModuleType
 from gradlint.model.report import Finding
 from gradlint.reproduction.torch_alone import (
     effects,
+    isolated,
     layouts,
     raised,
     returned,
@@ -17,17 +18,24 @@ from gradlint.reproduction.torch_alone import (
 )
 from gradlint.reproduction.torch_alone.case import Case, Defect
 
-_MODULES: tuple[ModuleType, ...] = (values, raised, returned, effects, layouts, transforms)
+_MODULES: tuple[ModuleType, ...] = (
+    *(values, raised, returned, effects),
+    *(layouts, transforms, isolated),
+)
 
 _FIRST = ("wrong_gradient(case, {name}, {hint})", "wrong_gradient(case)")
 _BACKWARD = ("raises_in_backward(case)",)
 _NOT_FINITE = ("not_finite_gradient(case, {name})", "not_finite_gradient(case)")
 
+_ENDS = ("ends_badly(case, {seconds})",)
+
 #: Rule → expressions in ``case``, the most telling first. ``{name}`` stands for the input of the
-#: finding, ``{hint}`` for its index.
+#: finding, ``{hint}`` for its index, ``{seconds}`` for how long a call may take.
 KINDS: dict[str, tuple[str, ...]] = {
     "GL003": ("raises_in_forward(case)",),
     "GL004": _BACKWARD,
+    "GL005": _ENDS,
+    "GL006": _ENDS,
     "GL101": ("wrong_return(case)", *_BACKWARD),
     "GL102": ("wrong_return(case)", *_BACKWARD),
     "GL103": _FIRST,
@@ -72,6 +80,13 @@ KINDS: dict[str, tuple[str, ...]] = {
     "GL906": ("wrong_for_subclasses(case)",),
 }
 
+#: Rules whose findings end the process that looks for them: only the script itself can.
+ENDING = frozenset({"GL005", "GL006"})
+
+#: Seconds that a script lets a call take, at least and at most. Heuristic: on a machine with six
+#: processes for each processor a first call took more than 5; who runs a script does not wait long.
+LEAST_SECONDS, MOST_SECONDS = 20.0, 60.0
+
 #: Rules that run the operator on arguments of their own choosing: where the defect is, is found
 #: among all arguments that they tried.
 CHOOSING = frozenset(
@@ -87,13 +102,18 @@ class Shows:
     look: Callable[[Case], Defect | None]
 
 
-def checks_of(finding: Finding) -> list[Shows]:
-    """What may show ``finding``, the most telling first."""
+def checks_of(finding: Finding, timeout: float = MOST_SECONDS) -> list[Shows]:
+    """What may show ``finding``, the most telling first.
+
+    Args:
+        timeout: seconds that a check of the operator may take.
+    """
+    seconds = min(max(timeout, LEAST_SECONDS), MOST_SECONDS)
     hint = tuple(finding.index) if finding.index is not None else None
     found = []
     known = {name: value for module in _MODULES for name, value in vars(module).items()}
     for template in dict.fromkeys(KINDS.get(finding.code, ())):
-        source = template.format(name=ascii(finding.input or ""), hint=repr(hint))
+        source = template.format(name=ascii(finding.input or ""), hint=repr(hint), seconds=seconds)
         code = compile(f"lambda case: {source}", "<check>", "eval")
         found.append(Shows(source, eval(code, dict(known))))
     return found

@@ -24,7 +24,7 @@ from gradlint.model.sample import Sample, map_tensors
 from gradlint.model.settings import Settings
 from gradlint.ops.phase import phase
 from gradlint.reproduction.compose import Operator, composed
-from gradlint.reproduction.kinds import CHOOSING, Shows, checks_of
+from gradlint.reproduction.kinds import CHOOSING, ENDING, Shows, checks_of
 from gradlint.reproduction.literal import Literals, NotWritten
 from gradlint.reproduction.shrink import Shrunk, elements, shrunk
 from gradlint.reproduction.torch_alone.case import Case, Defect
@@ -63,8 +63,10 @@ class _Making:
 
     def made(self, samples: Sequence[Sample]) -> dict[str, Any]:
         operator = self._operator()
-        sample, finding = self._seen_again(samples) or self._as_told(samples)
-        found = self._shown(sample, finding)
+        ending = self.rule.code in ENDING
+        seen = None if ending else self._seen_again(samples)
+        sample, finding = seen or self._as_told(samples)
+        found = None if ending else self._shown(sample, finding)
         if found is None:
             # What shows only once in a process has been seen: a fresh one will tell.
             check, result = (
@@ -129,7 +131,7 @@ class _Making:
         return (with_label or list(samples))[0], finding
 
     def _unseen(self, finding: Finding) -> Shows:
-        checks = checks_of(finding)
+        checks = checks_of(finding, self.settings.timeout)
         if not checks:
             raise NotWritten("no script shows findings of this rule")
         return checks[0]
@@ -252,7 +254,7 @@ class _Making:
         file = None
         name, module = ref.attribute, ref.path
         if ref.source == "spec" or op.kind == "formula":
-            raise NotWritten("it is described by a spec, which needs gradlint")
+            raise NotWritten("its spec makes the operator, which needs gradlint")
         if ref.source == "library":
             module, name = "torch", ref.path.removeprefix("torch.")
         if ref.source == "file":

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 NOT_SHOWN: dict[str, str] = {
     "GL001": "the operator can't be loaded, so there is nothing to call",
     "GL002": "no inputs are known",
-    "GL005": "the process ended, which would end the script too",
-    "GL006": "it ran out of time, which a script can't tell from being slow",
     "GL007": "it ran out of memory, which depends on the machine",
     "GL008": "it is about the state of the whole process, which is not compared by a script",
     "GL009": "the operator tells gradlint from other processes",

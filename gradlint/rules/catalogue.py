@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from gradlint.model.rule import CallCounts, Implies, Rule, Stage
 from gradlint.model.settings import Settings
@@ -293,18 +294,30 @@ def select_rules(settings: Settings, catalogue: Sequence[Rule] = CATALOGUE) -> l
     Selectors that fit no rule have no effect here: settings refuse them when they are read. A rule
     whose severity is set to "off" counts as ignored.
     """
-    levels = dict(settings.severities)
-    select = ("ALL",) if settings.select is None else settings.select
+    select = ("ALL",) if settings.select is None else tuple(settings.select)
+    chosen = _selected(select, tuple(settings.ignore), tuple(settings.severities), tuple(catalogue))
+    return list(chosen)
+
+
+@cache
+def _selected(
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    severities: tuple[tuple[str, str], ...],
+    catalogue: tuple[Rule, ...],
+) -> tuple[Rule, ...]:
+    """What :func:`select_rules` returns; a run asks for the same some ten times."""
+    levels = dict(severities)
     chosen = []
     for rule in catalogue:
         wanted = max((_specificity(text, rule) for text in select), default=0)
-        unwanted = max((_specificity(text, rule) for text in settings.ignore), default=0)
+        unwanted = max((_specificity(text, rule) for text in ignore), default=0)
         under = longest_match(levels, rule.code)
         if under is not None and levels[under] == "off":
             unwanted = max(unwanted, _specificity(under, rule))
         if wanted > unwanted:
             chosen.append(rule)
-    return chosen
+    return tuple(chosen)
 
 
 def _specificity(selector: str, rule: Rule) -> int:

@@ -26,6 +26,7 @@ from gradlint.running.events import (
     LastWord,
     NoInputs,
     Pid,
+    Touched,
     Unavailable,
     Unloadable,
     Usage,
@@ -63,6 +64,7 @@ class CompilingTask:
     Attributes:
         wanted: whether that task still waits for it.
         over: whether nothing more comes.
+        touched: what its worker read, where the verdict may be kept; left: processes that it left.
     """
 
     def __init__(
@@ -84,6 +86,8 @@ class CompilingTask:
     def restart(self) -> None:
         """Forget what came."""
         self.over = self._regular = False
+        self.touched: Touched | None = None
+        self.left = 0
         self._report = TargetReport(self._ref.target, self._ref.kind)
         # It holds the events against each other, as it does those of the first worker.
         self._collector = Collector(self._report, self._settings, complete=False)
@@ -101,6 +105,9 @@ class CompilingTask:
         """Keep what the rules found, each for itself."""
         match event:
             case Hello() | Pid() | Building():
+                return
+            case Touched():
+                self.touched = event
                 return
         if isinstance(event, LastWord | Unavailable | Usage | Unloadable | NoInputs):
             self._failed = True  # the first worker says so too
@@ -131,6 +138,7 @@ class CompilingTask:
     def ended(self, ending: Ending) -> list[Any]:
         """Say so to the other task."""
         self.over = True
+        self.left = ending.left
         self._regular = ending.finished and ending.killed is None and not self._failed
         return self._ended(interrupted=ending.killed == "interrupt")
 

@@ -188,6 +188,7 @@ def _preload() -> None:
         if many:
             _rehearse()
     _read_ahead()
+    importlib.invalidate_caches()  # here for all workers: each looks anew at what it imports from
     if "gradlint.trace.judge_integrity" in sys.modules:  # which imports torch
         sys.modules["gradlint.trace.judge_integrity"].judge_at_the_start()
     gc.freeze()  # keeps the pages of these objects shared between the forks

@@ -284,6 +284,18 @@ class TargetTask:
         seconds = time.monotonic() - self._started
         return Running(self.ref.target, phase, code, seconds, self.report)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a worker was asked for."""
+        return self._begun
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more: its workers end, and what is known then is the result."""
+        self.wanted = False
+        for other in (self.compiling, self._asked):
+            if other is not None:
+                other.wanted = False
+
     def confirmed(self) -> None:
         """Nothing more is to be found out.
 
@@ -373,12 +385,25 @@ class TargetTask:
         if results is None or not self._collector.fill_in(results):
             self._without_compiling()
             return self._finish(interrupted=True) if interrupted else [self]
+        self._add_touched(self.compiling)
         self.compiling = None
         return self._finish()
+
+    def _add_touched(self, compiling: CompilingTask) -> None:
+        """The verdict depends on what either worker read."""
+        if compiling.left:
+            self.unsteady("left processes running")
+        ours, theirs = self._touched, compiling.touched
+        if ours is None or theirs is None:
+            self._touched = None
+            return
+        files = dict.fromkeys([*ours.files, *theirs.files])
+        self._touched = Touched([*files], [*ours.unseen, *theirs.unseen])
 
     def _without_compiling(self) -> None:
         """Use nothing of the rules that compile, and let the next worker run them."""
         if self.compiling is not None:
+            self.unsteady("did not run to its end in one worker")
             self.compiling.wanted = False
             self.compiling = None
         self._collector.do_without()

@@ -104,7 +104,6 @@ def serve(
     if not watched:
         os.environ.clear()
     os.environ.update({**job.environment, **folders})
-    importlib.invalidate_caches()
     install(watch.enter)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.in_child)

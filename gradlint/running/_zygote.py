@@ -20,8 +20,10 @@ from typing import Any
 import torch
 
 from gradlint.ops import bare as _bare
+from gradlint.running import _huge_pages
 
 _TEXT = Path(_bare.__file__).read_text(encoding="utf-8")
+_PAGES = Path(_huge_pages.__file__).read_text(encoding="utf-8")
 
 #: Prefix of the environment variables that are gradlint's own.
 _OURS = "GRADLINT_"
@@ -191,11 +193,17 @@ def _become_bare(control: int) -> None:
         # every process that makes many objects, a file of many operators for one.
         gc.freeze()
         gc.enable()  # the server imports without it
-        names: dict[str, Any] = {"__name__": "main"}
-        exec(compile(_TEXT, "<string>", "exec", optimize=2), names)
-        names["start_zygote"](control)
+        names, pages = _executed(_TEXT), _executed(_PAGES)
+        names["start_zygote"](control, pages["collapse"])
     finally:
         os._exit(1)
+
+
+def _executed(text: str) -> dict[str, Any]:
+    """What the module with this text defines, under a name that says nothing."""
+    names: dict[str, Any] = {"__name__": "main"}
+    exec(compile(text, "<string>", "exec", optimize=2), names)
+    return names
 
 
 def _program() -> subprocess.Popen[bytes]:

@@ -10,23 +10,31 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
-import platform
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from gradlint.base.digests import gradlint_digest
 from gradlint.base.errors import GradlintError
-from gradlint.base.scratch import scratch_folder
 from gradlint.base.text import error_line, without_password
+from gradlint.running.cluster_worker import (
+    GPU,
+    PLACE,
+    description,
+    differences,
+    looked_at,
+    same,
+    work,
+)
 from gradlint.running.items import Item, Mistake, Result, decoded, encoded
 from gradlint.running.runners import RunnerLost, check_item
-from gradlint.running.shipping import MOST_PROBES, Bundle, bundle, digests, unpacked
+from gradlint.running.shipping import MOST_PROBES, Bundle, bundle, digests
 from gradlint.targets.locate import folder_files
 
 #: Seconds in which a scheduler must answer, and in which one that went away must come back.
@@ -34,6 +42,9 @@ CONNECT_S, RETURN_S = 20.0, 120.0
 
 #: Seconds in which a worker must be there, at the start and later.
 WORKERS_S = 120.0
+
+#: Seconds by which an attempt to connect may exceed its limit.
+_GRACE_S = 3.0
 
 #: Seconds between two looks at what is done (heuristic: an item takes a second or more).
 _LOOK_S = 0.05
@@ -48,8 +59,12 @@ _FETCH_S = 60.0
 #: three), as it is also sent again where the scheduler is lost.
 _MOST_SENT = 10
 
-_PLACE = "--cluster"
-_GPU = "GPU"
+#: How Python says that gradlint can't be imported, and what is said of it here.
+_ABSENT = re.compile(r"No module named \W{0,2}gradlint")
+_NOT_INSTALLED = "gradlint is not installed there"
+
+
+T = TypeVar("T")
 
 
 class ClusterLost(RuntimeError):
@@ -73,86 +88,10 @@ def opened(address: str, folder: str, *, gpu: bool = False) -> ClusterExecutor:
     except ImportError:
         raise GradlintError(
             "Dask is not installed",
-            place=_PLACE,
+            place=PLACE,
             hint='run `pip install "gradlint[dask]"`',
         ) from None
     return ClusterExecutor(dask, address.strip(), folder, gpu)
-
-
-# -- what runs in a worker of Dask -----------------------------------------------------------------
-
-
-def description() -> dict[str, str]:
-    """What must be the same here and there."""
-    found = {"Python": ".".join(platform.python_version_tuple()[:2]), "torch": "none"}
-    with suppress(importlib.metadata.PackageNotFoundError):
-        found["torch"] = importlib.metadata.version("torch")
-    found["gradlint"] = "unknown"
-    with suppress(importlib.metadata.PackageNotFoundError):
-        found["gradlint"] = importlib.metadata.version("gradlint")
-    found["files of gradlint"] = gradlint_digest()[:12]
-    return found
-
-
-def looked_at(paths: list[str], folder: str, dask_worker: Any) -> dict[str, Any]:
-    """What a worker has: versions, files, resources. Dask gives the worker under that name."""
-    return {
-        "versions": description(),
-        "files": digests(paths),
-        "folder": os.path.isdir(folder),
-        "gpus": dask_worker.state.total_resources.get(_GPU, 0.0),
-        "host": socket.gethostname(),
-    }
-
-
-def work(
-    data: bytes,
-    folder: str,
-    versions: dict[str, str],
-    sources: tuple[bytes, str, str] | None,
-    files: dict[str, str],
-) -> bytes:
-    """Do an item in the runner of this worker.
-
-    Args:
-        data: the item, encoded.
-        folder: the working directory; "" for a new one.
-        versions: what this worker must have: it may have come after the others were looked at.
-        sources: what ``gradlint.running.shipping.unpacked`` takes; None where the folder is seen
-            from here.
-        files: what must be there where it is: path → hash.
-    """
-    differ = _differences(versions, description())
-    other = [path for path, hash in digests(files).items() if hash != files[path]]
-    if other and not differ:
-        differ = f"{other[0]} is another file there, or none"
-    if differ:
-        told = f"the worker on {socket.gethostname()} differs from this process: {differ}"
-        return encoded(Result(socket.gethostname(), usage=[Mistake("GradlintError", told, _PLACE)]))
-    if sources is not None:
-        folder = unpacked(*sources)
-    return check_item(data, folder or scratch_folder(), _worker().state.nthreads)
-
-
-def same(value: Any) -> Any:
-    """``value``: a task that Dask makes anew where the worker that held it is lost."""
-    return value
-
-
-def _worker() -> Any:
-    return importlib.import_module("distributed").get_worker()
-
-
-def _differences(ours: dict[str, str], theirs: dict[str, str]) -> str:
-    """``torch 2.6.0 instead of 2.7.0``; "" where nothing differs."""
-    return ", ".join(
-        f"{name} {theirs.get(name, 'none')} instead of {value}"
-        for name, value in ours.items()
-        if theirs.get(name) != value
-    )
-
-
-# -- what runs here --------------------------------------------------------------------------------
 
 
 @dataclass
@@ -252,7 +191,7 @@ class ClusterExecutor(Executor):
         if gpu and count > 1:
             raise GradlintError(
                 "the processes of a local cluster would share the GPU",
-                place=_PLACE,
+                place=PLACE,
                 hint="use local:1, or start one worker for each GPU: `CUDA_VISIBLE_DEVICES=0 dask "
                 "worker ADDRESS --nthreads 1 --resources GPU=1`",
             )
@@ -263,7 +202,7 @@ class ClusterExecutor(Executor):
             host="127.0.0.1",
             dashboard_address=None,
             memory_limit=0,  # gradlint's own workers have limits
-            resources={_GPU: 1} if gpu else None,
+            resources={GPU: 1} if gpu else None,
             silence_logs=50,
             security=True if _has("cryptography") else None,
         )
@@ -276,21 +215,23 @@ class ClusterExecutor(Executor):
         """
         end = time.monotonic() + patience
         while True:
+            limit = max(1.0, min(CONNECT_S, end - time.monotonic()))
             try:
-                return self._dask.Client(
-                    self._cluster or self._address,
-                    timeout=max(1.0, min(CONNECT_S, end - time.monotonic())),
-                    set_as_default=False,
-                )
+                return _within(limit + _GRACE_S, partial(self._client_of, limit))
             except Exception as error:
                 if time.monotonic() < end and patience > CONNECT_S:
                     time.sleep(1.0)
                     continue
                 raise GradlintError(
-                    f"{without_password(self._address)} can't be reached: {error_line(error)}",
-                    place=_PLACE,
+                    f"{without_password(self._address)} can't be reached: "
+                    f"{_why_unreachable(error, patience)}",
+                    place=PLACE,
                     hint="is the scheduler running, and may this machine connect to it?",
                 ) from None
+
+    def _client_of(self, limit: float) -> Any:
+        where = self._cluster or self._address
+        return self._dask.Client(where, timeout=limit, set_as_default=False)
 
     def _look(self, gpu: bool) -> bool:
         """Look at all workers. Returns whether all see the folder of this run.
@@ -305,25 +246,30 @@ class ClusterExecutor(Executor):
             self._client.wait_for_workers(1, timeout=WORKERS_S)
         except Exception:
             raise GradlintError(
-                f"{without_password(self._address)} has no worker", place=_PLACE,
+                f"{without_password(self._address)} has no worker", place=PLACE,
                 hint="start one: `dask worker ADDRESS`",
             ) from None  # fmt: skip
-        found = self._client.run(looked_at, probes, self._folder, on_error="return")
         wrong = []
+        try:
+            self._client.run_on_scheduler(description)  # what is sent passes through it
+        except Exception as error:
+            if _lacks_gradlint(error):
+                wrong.append(f"the scheduler: {_NOT_INSTALLED}")
+        found = self._client.run(looked_at, probes, self._folder, on_error="return")
         for name, answer in sorted(found.items()):
             if not isinstance(answer, dict):
-                wrong.append(f"{name}: {error_line(answer)}")
-            elif differ := _differences(self._versions, answer["versions"]):
+                wrong.append(f"{name}: {_told(answer)}")
+            elif differ := differences(self._versions, answer["versions"]):
                 wrong.append(f"{name} on {answer['host']}: {differ}")
         if wrong:
             raise GradlintError(
                 "workers can't do what this process asks: " + "; ".join(wrong),
-                place=_PLACE,
+                place=PLACE,
                 hint="install the same versions of Python, torch and gradlint everywhere",
             )
         if gpu and not any(answer["gpus"] for answer in found.values()):
             raise GradlintError(
-                "no worker offers a GPU", place=_PLACE,
+                "no worker offers a GPU", place=PLACE,
                 hint="start one for each: `CUDA_VISIBLE_DEVICES=0 dask worker ADDRESS --nthreads 1 "
                 "--resources GPU=1`",
             )  # fmt: skip
@@ -349,6 +295,7 @@ class ClusterExecutor(Executor):
                 self._sources = self._client.submit(same, made, key=key)
             sources = self._sources
         folder = self._folder if self.shared else ""
+        key = f"gradlint-{self._run}-{number}-{sent.times}"
         sent.remote = self._client.submit(
             work,
             sent.data,
@@ -356,10 +303,11 @@ class ClusterExecutor(Executor):
             self._versions,
             sources,
             self._files(sent.item),
-            key=f"gradlint-{self._run}-{number}-{sent.times}",
+            key,
+            key=key,
             pure=False,
             priority=sent.item.cost,
-            resources={_GPU: 1} if sent.item.needs_gpu else None,
+            resources={GPU: 1} if sent.item.needs_gpu else None,
         )
 
     def _files(self, item: Item) -> dict[str, str]:
@@ -383,10 +331,21 @@ class ClusterExecutor(Executor):
                 self._again(lost)
             elif waiting and now - looked > _COUNT_S:
                 looked = now
+                gpu = all(sent.item.needs_gpu for _, sent in waiting)
                 with suppress(Exception):
-                    seen = now if self._client.nthreads() else seen
+                    seen = now if self._workers(gpu) else seen
                 if now - seen > WORKERS_S:
-                    self._give_up(f"no worker was there for {WORKERS_S:g} s")
+                    kind = "worker that offers a GPU" if gpu else "worker"
+                    self._give_up(f"no {kind} was there for {WORKERS_S:g} s")
+
+    def _workers(self, gpu: bool) -> int:
+        """How many workers there are that can do what waits."""
+        try:
+            told = self._client.scheduler_info(n_workers=-1)
+        except TypeError:  # before Dask 2025, which told of all of them
+            told = self._client.scheduler_info()
+        workers = told["workers"].values()
+        return sum(not gpu or bool(worker["resources"].get(GPU)) for worker in workers)
 
     def _taken(self, number: int, sent: _Sent) -> bool:
         """Take the result, if there is one. Returns whether nothing was lost."""
@@ -396,17 +355,14 @@ class ClusterExecutor(Executor):
         if status in ("cancelled", "lost"):
             return False
         try:
-            result = sent.remote.result(timeout=_FETCH_S)
+            outcome = sent.remote.result(timeout=_FETCH_S)
         except (CancelledError, TimeoutError, OSError):
             return False
         except Exception as error:
             if type(error).__name__ in ("FutureCancelledError", "CommClosedError"):
                 return False
-            lost = type(error).__name__ == "KilledWorker"
-            told = "the workers of the cluster that did it ended" if lost else error_line(error)
-            self._conclude(number, RunnerLost(told))
-            return True
-        self._conclude(number, result)
+            outcome = _outcome(error)
+        self._conclude(number, outcome)
         return True
 
     def _conclude(self, number: int, outcome: bytes | Exception) -> None:
@@ -456,6 +412,70 @@ class ClusterExecutor(Executor):
         for number in numbers:
             self._conclude(number, ClusterLost(f"the cluster was lost: {why}"))
         self._closing.set()
+
+
+def _within(seconds: float, make: Callable[[], T]) -> T:
+    """What ``make`` returns. Dask has limits of its own, and waits for ever all the same for what
+    takes its connection and never answers.
+
+    Raises:
+        TimeoutError: it took longer; what it does then is of no concern.
+    """
+    made: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=run, name="gradlint-connects", daemon=True).start()
+    wait([made], seconds)
+    if not made.done():
+        raise TimeoutError
+    return made.result()
+
+
+def _why_unreachable(error: BaseException, patience: float) -> str:
+    """Why no scheduler answered. Dask tries until its time is over, and tells of that alone."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return f"its name is not known here ({cause.strerror})"
+        if isinstance(cause, OSError) and cause.strerror:
+            return f"{cause.strerror} (tried for {patience:.0f} s)"
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, (TimeoutError, OSError)):
+        return f"nothing answered within {patience:.0f} s"
+    if isinstance(error, ValueError):  # of the address
+        return error_line(error)
+    return f"what answers there is no scheduler that this Dask understands ({error_line(error)})"
+
+
+def _outcome(error: Exception) -> bytes | RunnerLost:
+    """What came of an item whose task raised ``error``."""
+    if _lacks_gradlint(error):  # a worker that came after the others were looked at
+        mistake = Mistake("GradlintError", f"a worker: {_NOT_INSTALLED}", PLACE)
+        return encoded(Result("", usage=[mistake]))
+    lost = type(error).__name__ == "KilledWorker"
+    told = "the workers of the cluster that did it ended" if lost else error_line(error)
+    return RunnerLost(told)
+
+
+def _told(error: BaseException) -> str:
+    """What is said of an error that comes from a worker or the scheduler."""
+    return _NOT_INSTALLED if _lacks_gradlint(error) else error_line(error)
+
+
+def _lacks_gradlint(error: BaseException) -> bool:
+    """Whether ``error`` is that gradlint can't be imported there. Dask tells of the error of
+    another process in texts of its own."""
+    known: BaseException | None = error
+    while known is not None:
+        if _ABSENT.search(f"{known!r}"):
+            return True
+        known = known.__cause__ or known.__context__
+    return False
 
 
 def _has(module: str) -> bool:

@@ -40,7 +40,8 @@ def on_cluster(
         )
     assert settings.cluster is not None
     gpu = any(device != "cpu" for device in settings.devices)
-    executor = opened(settings.cluster, os.getcwd(), gpu=gpu)
+    with interruptible():
+        executor = opened(settings.cluster, os.getcwd(), gpu=gpu)
     finished = False
     try:
         _dispatch(tasks, settings, executor, on_tick)

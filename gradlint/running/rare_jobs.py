@@ -12,6 +12,7 @@ from typing import Any
 
 from gradlint.base.errors import GradlintError, TargetError
 from gradlint.model.events import Emit
+from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
@@ -23,6 +24,7 @@ from gradlint.running.events import Result
 from gradlint.running.job import AuditWork, LearnWork, ReproduceWork, StarterWork, Work
 from gradlint.running.jobs import failures_sent, loaded
 from gradlint.running.tool_jobs import make_importable
+from gradlint.spec.open import named_ref
 from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import load as load_target
 from gradlint.targets.load_error import LoadError
@@ -39,7 +41,7 @@ def run(work: Work[Any], send: Emit) -> None:
                 send(Result(dump_starter(op, samples, folder)))
             case ReproduceWork(ref, settings, wanted):
                 op, samples = loaded(send, ref, settings)
-                send(Result(script_for(op, samples, settings, ref, wanted)))
+                send(Result(script_for(op, samples, *_in_module(ref, settings), wanted)))
             case LearnWork():
                 send(Result(dataclasses.asdict(_learned(work))))
             case AuditWork(ref, settings):
@@ -47,6 +49,13 @@ def run(work: Work[Any], send: Emit) -> None:
                 send(Result(audit(ref, settings)))
             case _:
                 raise TypeError(f"no job for {type(work).__name__}")
+
+
+def _in_module(ref: OpRef, settings: Settings) -> tuple[Settings, OpRef]:
+    """Under which settings, and as what, the operator of ``ref`` is found without its spec; as it
+    is where there is none, or the spec makes the operator itself."""
+    found, under = named_ref(ref, settings) or (ref, settings)
+    return under, found
 
 
 def _learned(work: LearnWork) -> Learned:

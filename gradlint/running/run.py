@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Protocol
 
 import gradlint
@@ -538,12 +539,12 @@ def _traces(plan: _Plan) -> bool:
 
 
 def _divided(plan: _Plan, refs: Sequence[OpRef]) -> bool:
-    """Whether two workers share the rules of the one operator. A verdict that may be kept is found
-    out in one, which sees all that was read."""
+    """Whether two workers share the rules of the one operator. On a cluster they do not: there are
+    many operators to keep its workers busy, and a division loads the compiler beside torch."""
     return (
         _traces(plan)
         and plan.examine is None
-        and not plan.remembers
+        and plan.settings.cluster is None
         and len(refs) == 1
         and refs[0].attribute != EVERY
         and _server.serves_once()
@@ -670,6 +671,7 @@ def _worth_reading(refs: Sequence[OpRef]) -> list[str]:
     return found
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)

@@ -49,10 +49,20 @@ class _Listing:
         self.until = _until(item)
         self._item = item
         self._done = done
+        self._begun = False
         job = Job(ExpandWork(item.ref, item.settings), memory_mb)
         self._call = CallTask(job, item.ref, item.settings, self.timeout)
 
+    @property
+    def begun(self) -> bool:
+        return self._begun
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        self.wanted = False
+
     def job(self) -> Job:
+        self._begun = True
         return self._call.job()
 
     def event(self, event: Event) -> None:
@@ -96,6 +106,7 @@ class Requests:
         self._sink = sink
         self._jobs = jobs
         self._pieces = _pieces.Pieces()
+        self._under_way: dict[int, TargetTask | _Listing] = {}
         self._devices: dict[str, bool] = {}
         os.set_blocking(source, False)
 
@@ -120,20 +131,33 @@ class Requests:
 
     def _tasks(self, number: int, body: bytes) -> list[Task]:
         def answer(result: Result) -> None:
+            self._under_way.pop(number, None)
             _pieces.write(self._sink, number, encoded(result))
 
+        if not body:  # nobody waits for it any more
+            self._cancel(number, answer)
+            return []
         try:
             item = decoded(body, Item)
             item = self._prepared(item)
             memory = _memory.allowance(item.settings.memory_mb, self._jobs, item.settings.devices)
-            if item.lists:
-                return [_Listing(item, memory, answer)]
-            return [_task(item, memory, answer)]
+            task = (_Listing if item.lists else _task)(item, memory, answer)
+            self._under_way[number] = task
+            return [task]
         except GradlintError as error:
             answer(_refused(mistake_of(error)))
         except Exception as error:  # whoever asks must not wait for ever
             answer(Result(socket.gethostname(), internal=[f"{type(error).__name__}: {error}\n"]))
         return []
+
+    def _cancel(self, number: int, answer: Callable[[Result], None]) -> None:
+        """End what was asked for under ``number``."""
+        task = self._under_way.get(number)
+        if task is None:
+            return
+        task.cancel()
+        if not task.begun:  # it has no worker that could end
+            answer(Result(socket.gethostname()))
 
     def _prepared(self, item: Item) -> Item:
         """``item`` with its files written, its devices looked for, its confinement tried."""

@@ -12,13 +12,17 @@ import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import Future
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 
 from gradlint.running import _pieces
 
 #: Seconds that a runner is given to end.
 _PATIENCE = 10.0
+
+#: Seconds between two looks at whether a result is still wanted.
+_LOOK_S = 1.0
 
 
 class RunnerLost(RuntimeError):
@@ -51,6 +55,14 @@ class Runner:
         self._lock = threading.Lock()
         self._ended = False
         threading.Thread(target=self._read, name="gradlint-runner", daemon=True).start()
+
+    def cancel(self, future: Future[bytes]) -> None:
+        """Nobody waits for ``future`` any more: what it stands for ends."""
+        with self._lock:
+            for number, known in self._waiting.items():
+                if known is future and not self._ended and self._process.stdin is not None:
+                    with suppress(OSError):
+                        _pieces.write(self._process.stdin.fileno(), number, b"")
 
     @property
     def alive(self) -> bool:
@@ -110,30 +122,45 @@ _lock = threading.Lock()
 _alone = threading.Lock()
 
 
-def check_item(data: bytes, folder: str, jobs: int = 1) -> bytes:
+def check_item(
+    data: bytes, folder: str, jobs: int = 1, wanted: Callable[[], bool] | None = None
+) -> bytes:
     """Do an item, in the runner of this process for ``folder``.
 
     Args:
         data: an item, encoded.
         folder: the working directory.
         jobs: how many items are done at a time here.
+        wanted: whether anybody still waits for the result, asked every second; None for always.
 
     Returns:
-        The result, encoded.
+        The result, encoded; of an item that nobody waits for any more, what was known.
 
     Raises:
         RunnerLost: the runner ended, twice.
     """
     try:
-        return _runner(folder, jobs).submit(data).result()
+        return _result(_runner(folder, jobs), data, wanted)
     except RunnerLost:
         # Another item may have ended it; the second time it is known which.
         with _alone:
             runner = Runner(folder, 1)
             try:
-                return runner.submit(data).result()
+                return _result(runner, data, wanted)
             finally:
                 runner.close()
+
+
+def _result(runner: Runner, data: bytes, wanted: Callable[[], bool] | None) -> bytes:
+    future = runner.submit(data)
+    while wanted is not None:
+        done, _ = wait([future], _LOOK_S)
+        if done:
+            break
+        if not wanted():
+            runner.cancel(future)
+            break
+    return future.result()
 
 
 def _runner(folder: str, jobs: int) -> Runner:

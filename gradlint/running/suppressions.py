@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gradlint.base.errors import SpecError
 from gradlint.checking.severity import as_set
@@ -32,6 +33,9 @@ _FIRST_ONLY = "looks at the first sample only"
 
 #: Findings after which it is not known what the rules would have said.
 _BROKEN = ("GL001", "GL002", "GL005", "GL006", "GL007", "GL009")
+
+#: Files of which it is kept what they define: targets come file by file.
+_KEPT_FILES = 8
 
 #: Device → words by which a text speaks of it.
 _DEVICE_WORDS = {
@@ -101,26 +105,35 @@ def _definition(target: TargetReport) -> tuple[SourceFile, _Definition] | None:
     source = read_shown_source(target.location.file)
     if source is None or source.tree is None:
         return None
-    for node in ast.walk(source.tree):
-        if isinstance(node, _Definition) and node.lineno == target.location.line:
-            return source, node
-    return None
+    node = _definitions(source).get(target.location.line)
+    return None if node is None else (source, node)
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _definitions(source: SourceFile) -> dict[int, _Definition]:
+    """The classes and functions of a file by their lines, of several in one line the outermost."""
+    found: dict[int, _Definition] = {}
+    for node in ast.walk(source.tree or ast.Module([], [])):
+        if isinstance(node, _Definition):
+            found.setdefault(node.lineno, node)
+    return found
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _bases(source: SourceFile) -> frozenset[str]:
+    """The names, without those of modules, of all that the classes of a file derive from."""
+    return frozenset(
+        ast.unparse(base).rpartition(".")[2]
+        for node in _definitions(source).values()
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+    )
 
 
 def _heads(node: _Definition) -> set[int]:
     """The lines of the headers of ``node`` and of the definitions in it."""
     spans = [head_of(part) for part in ast.walk(node) if isinstance(part, _Definition)]
     return {line for first, last in spans for line in range(first, last + 1)}
-
-
-def _has_heirs(source: SourceFile, node: _Definition) -> bool:
-    bases = [
-        ast.unparse(base).rpartition(".")[2]
-        for other in ast.walk(source.tree or ast.Module([], []))
-        if isinstance(other, ast.ClassDef)
-        for base in other.bases
-    ]
-    return node.name in bases
 
 
 def _comments(target: TargetReport) -> Iterator[SuppressingComment]:
@@ -141,7 +154,7 @@ def _stated(number: int, target: TargetReport) -> Iterator[_Stated]:
         return
     source, node = found
     last = head_of(node)[1]
-    heirs = _has_heirs(source, node)
+    heirs = node.name in _bases(source)
     heads = _heads(node)
     for comment in _comments(target):
         if not comment.effective:

@@ -62,9 +62,18 @@ def is_library_op(thing: Any) -> bool:
     return type(thing).__name__ == "CustomOpDef" and hasattr(thing, "_opoverload")
 
 
+def written_function(thing: Any) -> Any:
+    """The function that ``custom_op`` or ``triton_op`` was given, None for other operators."""
+    found: Any = getattr(thing, "_init_fn", None)
+    if getattr(found, "__module__", None) == "torch._library.triton":  # triton_op wraps it
+        cells = zip(found.__code__.co_freevars, found.__closure__ or (), strict=True)
+        found = {name: cell.cell_contents for name, cell in cells}.get("fn", found)
+    return found
+
+
 def library_op(thing: Any, name: str | None = None) -> Op:
     """The operator behind an OpOverload, an OpOverloadPacket or a ``custom_op``."""
-    written = getattr(thing, "_init_fn", None)
+    written = written_function(thing)
     schema_of = getattr(thing, "_opoverload", thing)
     if isinstance(schema_of, torch._ops.OpOverloadPacket):
         schema_of = _main_overload(schema_of)

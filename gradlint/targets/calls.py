@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,9 @@ from gradlint.targets.source_file import SourceFile, bindings, dotted, literal, 
 
 #: At most so many calls are reported.
 _MOST_CALLS = 24
+
+#: In a file's bytes, where a name begins and ends; letters beyond ASCII take several of them.
+_NO_LETTER_BEFORE, _NO_LETTER_AFTER = rb"(?<![\w\x80-\xff])", rb"(?![\w\x80-\xff])"
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,10 @@ def argument_names(node: FunctionNode) -> list[str]:
 def neighbours(source: SourceFile, name: str, folder: str = "") -> Iterator[SourceFile]:
     """The other files of ``folder``, by default that of ``source``, which contain ``name``."""
     folder = folder or os.path.dirname(os.path.abspath(source.path))
+    # Op1 is not in a file of Op10: to parse a file takes longer than to search it.
+    whole = re.compile(_NO_LETTER_BEFORE + re.escape(name.encode()) + _NO_LETTER_AFTER)
     for path, data in texts_beside(source.path, folder):
-        if name.encode() in data:
+        if name.encode() in data and whole.search(data):
             other = read_source(path)
             if other is not None and other.tree is not None:
                 yield other

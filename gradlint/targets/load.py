@@ -15,7 +15,12 @@ from gradlint.base.errors import TargetError
 from gradlint.model.op import Op, OpRef
 from gradlint.model.settings import Settings
 from gradlint.targets._construct import construct
-from gradlint.targets._library import expand_namespace, is_library_op, load_library
+from gradlint.targets._library import (
+    expand_namespace,
+    is_library_op,
+    load_library,
+    written_function,
+)
 from gradlint.targets._missing import absent
 from gradlint.targets.build import from_object, is_method_of_function, no_module, no_operator
 from gradlint.targets.importing import import_named, import_target, module_attribute
@@ -172,7 +177,7 @@ def _listed_kind(module: ModuleType, thing: Any) -> str:
     if isinstance(thing, type):
         return _listed_class(thing) if own else ""
     if is_library_op(thing):
-        written = getattr(thing, "_init_fn", None)
+        written = written_function(thing)
         return "library" if getattr(written, "__module__", None) == module.__name__ else ""
     if isinstance(thing, ModuleType) or attribute(thing, "sample_inputs") is None:
         return ""

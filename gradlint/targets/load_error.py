@@ -104,9 +104,18 @@ def load_error(doing: str, error: BaseException, root: str = "") -> LoadError:
             error,
             location,
             kind="missing",
-            hint="Install it, or run gradlint from the folder that it is imported from.",
+            hint=_how_to_get(error.name),
         )
     return LoadError(f"{doing} raised {error_line(error, _MOST_TEXT)}", error, location)
+
+
+def _how_to_get(module: str) -> str:
+    if module.partition(".")[0] == "triton":
+        return (
+            "Run `pip install triton` (on Linux; PyTorch for CUDA brings it). Without a GPU, "
+            "`gradlint check --triton-interpret` then runs its kernels on the CPU."
+        )
+    return "Install it, or run gradlint from the folder that it is imported from."
 
 
 def short_repr(value: object) -> str:

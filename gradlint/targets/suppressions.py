@@ -6,7 +6,9 @@ import ast
 import re
 import tokenize
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gradlint.base.text import nearest
 from gradlint.model.report import Location
@@ -90,12 +92,13 @@ def _reason(text: str) -> str:
     return text.strip().lstrip(_DASHES).strip()
 
 
-def _comments(source: SourceFile) -> Iterator[tuple[int, int, str]]:
+@lru_cache(maxsize=8)
+def _comments(source: SourceFile) -> list[tuple[int, int, str]]:
     """Line, column from 0, and text of every comment, as far as the file can be read."""
     lines = iter([f"{line}\n" for line in source.lines])
-    try:
+    found: list[tuple[int, int, str]] = []
+    with suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(lambda: next(lines, "")):
             if token.type == tokenize.COMMENT:
-                yield (*token.start, token.string)
-    except (tokenize.TokenError, SyntaxError):
-        return
+                found.append((*token.start, token.string))
+    return found

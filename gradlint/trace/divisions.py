@@ -177,3 +177,24 @@ def _tensors(found: Any) -> Iterator[torch.Tensor]:
     for one in found if isinstance(found, (tuple, list)) else (found,):
         if isinstance(one, torch.Tensor):
             yield one
+
+
+class MakesNan(DispatchMode):
+    """Notes whether an operation of forward gives NaN, as the mean of nothing does.
+
+    Attributes:
+        found: whether one did.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        name = getattr(getattr(func, "overloadpacket", None), "__name__", "")
+        if isinstance(made, torch.Tensor) and not name.startswith(("empty", "new_empty")):
+            self.found |= made.is_floating_point() and bool(made.isnan().any())
+        return made

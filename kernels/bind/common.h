@@ -145,6 +145,29 @@ inline Elements elements_of(at::TensorList outputs, at::TensorList inputs) {
   } while (false)
 #endif
 
+// An entry point that maps over elements, on each kind of device; null where it is not built.
+struct MappedEntry {
+  void (*cpu)(const Context&, const Elements&, const Scalars&);
+  void (*cuda)(const Context&, const Elements&, const Scalars&);
+
+  // Calls the one for the device of `tensor`, with elements = make(), unless there is nothing to
+  // compute: a meta tensor has no memory.
+  template <class Make>
+  void run(const Tensor& tensor, const Make& make, const Scalars& scalars) const {
+    if (tensor.is_meta()) return;
+    const c10::DeviceGuard guard(tensor.device());
+    (tensor.is_cuda() ? cuda : cpu)(context_of(tensor), make(), scalars);
+  }
+};
+
+// The entry point `name` of kernels.h as a MappedEntry.
+#ifdef GRADLINT_CUDA
+#define GRADLINT_MAPPED(name) \
+  (::gradlint::bind::MappedEntry{&::gradlint::cpu::name, &::gradlint::cuda::name})
+#else
+#define GRADLINT_MAPPED(name) (::gradlint::bind::MappedEntry{&::gradlint::cpu::name, nullptr})
+#endif
+
 // Registers `functions(m)` for each kind of device. One function serves all of them: it
 // allocates, checks, and computes unless the tensors are meta tensors.
 #ifdef GRADLINT_CUDA

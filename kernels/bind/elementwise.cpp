@@ -7,23 +7,99 @@
 namespace gradlint::bind {
 namespace {
 
-constexpr auto any_number = [](auto...) {};
+// What pointwise.h asks of an operator y = f(x).
+struct Square {
+  static constexpr const char* name = "square";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(square);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(square_backward);
+  static constexpr MappedEntry backward_backward = GRADLINT_MAPPED(square_backward_backward);
 
-GRADLINT_SMOOTH_OP(Square, square, "", any_number);
-GRADLINT_SMOOTH_OP(Exp, exp, "", any_number);
-GRADLINT_SMOOTH_OP(ScaledSigmoid, scaled_sigmoid, ", float scale", any_number);
-GRADLINT_SMOOTH_OP(Gelu, gelu, "", any_number);
-GRADLINT_SMOOTH_OP(Silu, silu, "", any_number);
-GRADLINT_PIECEWISE_OP(Relu, relu, "", any_number);
-GRADLINT_PIECEWISE_OP(SignSte, sign_ste, "", any_number);
-GRADLINT_PIECEWISE_OP(ClippedRelu, clipped_relu, ", float ceiling", [](double ceiling) {
-  TORCH_CHECK_VALUE(ceiling >= 0, "gradlint::clipped_relu: `ceiling` must be 0 or more, got ",
-                    ceiling);
-});
-GRADLINT_PIECEWISE_OP(SoftThreshold, soft_threshold, ", float threshold", [](double threshold) {
-  TORCH_CHECK_VALUE(threshold >= 0, "gradlint::soft_threshold: `threshold` must be 0 or more, got ",
-                    threshold);
-});
+  static void check() {}
+};
+
+struct Exp {
+  static constexpr const char* name = "exp";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(exp);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(exp_backward);
+  static constexpr MappedEntry backward_backward = GRADLINT_MAPPED(exp_backward_backward);
+
+  static void check() {}
+};
+
+struct ScaledSigmoid {
+  static constexpr const char* name = "scaled_sigmoid";
+  static constexpr const char* parameters = ", float scale";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(scaled_sigmoid);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(scaled_sigmoid_backward);
+  static constexpr MappedEntry backward_backward =
+      GRADLINT_MAPPED(scaled_sigmoid_backward_backward);
+
+  static void check(double) {}
+};
+
+struct Gelu {
+  static constexpr const char* name = "gelu";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(gelu);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(gelu_backward);
+  static constexpr MappedEntry backward_backward = GRADLINT_MAPPED(gelu_backward_backward);
+
+  static void check() {}
+};
+
+struct Silu {
+  static constexpr const char* name = "silu";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(silu);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(silu_backward);
+  static constexpr MappedEntry backward_backward = GRADLINT_MAPPED(silu_backward_backward);
+
+  static void check() {}
+};
+
+struct Relu {
+  static constexpr const char* name = "relu";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(relu);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(relu_backward);
+
+  static void check() {}
+};
+
+struct SignSte {
+  static constexpr const char* name = "sign_ste";
+  static constexpr const char* parameters = "";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(sign_ste);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(sign_ste_backward);
+
+  static void check() {}
+};
+
+struct ClippedRelu {
+  static constexpr const char* name = "clipped_relu";
+  static constexpr const char* parameters = ", float ceiling";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(clipped_relu);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(clipped_relu_backward);
+
+  static void check(double ceiling) {
+    TORCH_CHECK_VALUE(ceiling >= 0, "gradlint::clipped_relu: `ceiling` must be 0 or more, got ",
+                      ceiling);
+  }
+};
+
+struct SoftThreshold {
+  static constexpr const char* name = "soft_threshold";
+  static constexpr const char* parameters = ", float threshold";
+  static constexpr MappedEntry forward = GRADLINT_MAPPED(soft_threshold);
+  static constexpr MappedEntry backward = GRADLINT_MAPPED(soft_threshold_backward);
+
+  static void check(double threshold) {
+    TORCH_CHECK_VALUE(threshold >= 0, "gradlint::soft_threshold: `threshold` must be 0 or more, got ",
+                      threshold);
+  }
+};
 
 using Pointwise =
     Each<Smooth<Square>, Smooth<Exp>, Smooth<ScaledSigmoid, double>, Smooth<Gelu>, Smooth<Silu>,

@@ -16,8 +16,8 @@ namespace gradlint::bind {
 // What smooth and piecewise operators share: y = f(x), and gx from (g, x).
 //
 // Op has: name, parameters (", float p" for each number, in order), check(p…), which raises for
-// numbers that make no sense, and the launchers forward, backward (and backward_backward), which
-// choose between the CPU and CUDA. P is `double` for each number.
+// numbers that make no sense, and the entry points forward, backward (and backward_backward). P is
+// `double` for each number.
 template <class Op, class... P>
 struct OneTensor {
   using Forward = Tensor(const Tensor&, P...);
@@ -27,7 +27,7 @@ struct OneTensor {
     check_floating(Op::name, "x", x);
     Op::check(p...);
     Tensor y = at::empty_like(x);
-    Op::forward(x, [&] { return elements_of({y}, {x}); }, Scalars{{p...}});
+    Op::forward.run(x, [&] { return elements_of({y}, {x}); }, Scalars{{p...}});
     return y;
   }
 
@@ -36,7 +36,7 @@ struct OneTensor {
     check_alike(Op::name, "grad_output", grad_output, "x", x);
     Op::check(p...);
     Tensor grad_x = at::empty_like(x);
-    Op::backward(x, [&] { return elements_of({grad_x}, {grad_output, x}); }, Scalars{{p...}});
+    Op::backward.run(x, [&] { return elements_of({grad_x}, {grad_output, x}); }, Scalars{{p...}});
     return grad_x;
   }
 
@@ -113,7 +113,7 @@ struct Smooth : OneTensor<Op, P...> {
     check_alike(Op::name, "grad", grad, "x", x);
     Op::check(p...);
     Tensor grad_grad_output = at::empty_like(x), grad_x = at::empty_like(x);
-    Op::backward_backward(
+    Op::backward_backward.run(
         x, [&] { return elements_of({grad_grad_output, grad_x}, {grad, grad_output, x}); },
         Scalars{{p...}});
     return {grad_grad_output, grad_x};
@@ -227,31 +227,3 @@ struct Each {
 };
 
 }  // namespace gradlint::bind
-
-// A launcher `step` for the entry point of that name in kernels.h.
-#define GRADLINT_LAUNCHER(step, entry)                                           \
-  template <class Make>                                                          \
-  static void step(const Tensor& like, const Make& make, const Scalars& scalars) { \
-    GRADLINT_RUN(entry, like, make(), scalars);                                  \
-  }
-
-// The description of the operator `op`, with entry points of that name in kernels.h. What follows
-// `numbers` is the check of the numbers, a callable.
-#define GRADLINT_PIECEWISE_OP(Op, op, numbers, ...)                   \
-  struct Op {                                                         \
-    static constexpr const char* name = #op;                          \
-    static constexpr const char* parameters = numbers;                \
-    static constexpr auto check = __VA_ARGS__;                        \
-    GRADLINT_LAUNCHER(forward, op)                                    \
-    GRADLINT_LAUNCHER(backward, op##_backward)                        \
-  }
-
-#define GRADLINT_SMOOTH_OP(Op, op, numbers, ...)                      \
-  struct Op {                                                         \
-    static constexpr const char* name = #op;                          \
-    static constexpr const char* parameters = numbers;                \
-    static constexpr auto check = __VA_ARGS__;                        \
-    GRADLINT_LAUNCHER(forward, op)                                    \
-    GRADLINT_LAUNCHER(backward, op##_backward)                        \
-    GRADLINT_LAUNCHER(backward_backward, op##_backward_backward)      \
-  }

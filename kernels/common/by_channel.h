@@ -2,6 +2,7 @@
 #pragma once
 
 #include "channels.h"
+#include "division.h"
 
 namespace gradlint::GRADLINT_SPACE {
 

@@ -4,7 +4,7 @@
 // workspace, and a second launch adds those up. Neighbouring threads have neighbouring columns.
 #pragma once
 
-#include "block.h"
+#include "launch.h"
 #include "total.h"
 
 namespace gradlint::GRADLINT_SPACE {

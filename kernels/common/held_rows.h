@@ -65,20 +65,30 @@ class HeldRow {
   // The maximum over the row of body(position, in); −∞ of an empty one.
   template <class Body>
   GRADLINT_BOTH W max(const Body& body) const {
-    return max_of_row<In>(*this, team_, body);
-  }
-
-  // Calls body(position, in) at each position of the row.
-  template <class Body>
-  GRADLINT_BOTH void each(const Body& body) const {
+    W largest = -static_cast<W>(INFINITY);
     GRADLINT_UNROLLED for (int pack = 0; pack < count; ++pack) {
-      if (!inside(pack)) continue;
+      W of_pack = -static_cast<W>(INFINITY);
       GRADLINT_UNROLLED for (int j = 0; j < size; ++j) {
         W in[In];
         take(pack, j, in);
-        body(first(pack) + j, in);
+        of_pack = math::larger(body(first(pack) + j, in), of_pack);
       }
+      largest = inside(pack) ? math::larger(of_pack, largest) : largest;
     }
+    return team_.max(largest);
+  }
+
+  // The first position where body(in) holds, the same in each lane; where it does nowhere, one
+  // beyond the row.
+  template <class Body>
+  GRADLINT_BOTH int first_where(const Body& body) const {
+    int slot = count * size;  // with positions and packs beyond the row, which come last
+    GRADLINT_UNROLLED for (int at = count * size - 1; at >= 0; --at) {
+      W in[In];
+      take(at / size, at % size, in);
+      if (body(in)) slot = at;
+    }
+    return -team_.max(-(first(slot / size) + slot % size));
   }
 
   // Writes body(position, in, out) to `outputs` from `start` on; null ones are left out.

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "launch.h"
 #include "operands.h"
 
 namespace gradlint::GRADLINT_SPACE {
@@ -13,11 +14,13 @@ constexpr int map_packs = 2;  // 16-byte accesses of a thread for each operand (
                               // flight hide more of the memory's latency than one)
 constexpr int map_unrolled = map_packs;
 constexpr int map_elements = 8;  // single accesses in flight for each operand (heuristic)
+constexpr int map_singles = 2 * map_elements;  // elements of a thread that are read one by one
 #else
 constexpr int map_threads = 1;
 constexpr int map_packs = 512;  // 8 KiB an operand: stays in the first-level cache
 constexpr int map_unrolled = 1;
 constexpr int map_elements = 1;
+constexpr int map_singles = 4096;
 #endif
 
 // body(in, out): W in[In], W out[Out] are the operands' elements at one position. How the tensors
@@ -32,8 +35,9 @@ struct Map {
   static constexpr int unrolled = access == Access::far_elements ? 1
                                   : single                       ? map_elements
                                                                  : map_unrolled;
-  static constexpr int64_t chunk =
-      int64_t{map_threads} * map_packs * (access == Access::row_packs ? 1 : size);
+  static constexpr int64_t chunk = int64_t{map_threads} * (access == Access::packs ? map_packs * size
+                                                           : single ? map_singles
+                                                                    : map_packs);
 
   Operands<T, Out + In> operands;
   Body body;
@@ -47,7 +51,7 @@ struct Map {
     const int64_t step = int64_t{block.threads} * width;
     int64_t i = first + int64_t{block.thread} * width;
     if constexpr (access == Access::line) {
-      line(i, last, step);
+      line(i, static_cast<int>(last - first) - block.thread);
     } else {
       for (; i + (unrolled - 1) * step < whole; i += unrolled * step) {
         positions<unrolled>(i, step);
@@ -68,28 +72,29 @@ struct Map {
   }
 
  private:
-  // Single elements along one axis: a sum leads from one to the next.
-  GRADLINT_BOTH void line(int64_t i, int64_t last, int64_t step) const {
+  // Single elements along one axis, from i on, each map_threads behind the one before; `left` are
+  // there from i to the end of the block's. An address is a thread's first one and a product of 32
+  // bits, which is one instruction; a sum of 64 bits takes two.
+  GRADLINT_BOTH void line(int64_t i, int left) const {
     T* at[Out + In];
-    int64_t apart[Out + In];
+    int apart[Out + In];
     for (int k = 0; k < Out + In; ++k) {
       at[k] = operands.data(k) + i * operands.elements.strides[k][0];
-      apart[k] = step * operands.elements.strides[k][0];
+      apart[k] = map_threads * static_cast<int>(operands.elements.strides[k][0]);
     }
-    int left = i < last ? static_cast<int>((last - i + step - 1) / step) : 0;
-    for (; left >= map_elements; left -= map_elements) some_of_line<map_elements>(at, apart);
+    int own = left > 0 ? (left + map_threads - 1) / map_threads : 0;
+    for (; own >= map_elements; own -= map_elements) some_of_line<map_elements>(at, apart);
     if constexpr (map_elements > 1) {
-      for (; left > 0; --left) some_of_line<1>(at, apart);
+      for (; own > 0; --own) some_of_line<1>(at, apart);
     }
   }
 
   template <int Count>
-  GRADLINT_BOTH void some_of_line(T* (&at)[Out + In], const int64_t (&apart)[Out + In]) const {
+  GRADLINT_BOTH void some_of_line(T* (&at)[Out + In], const int (&apart)[Out + In]) const {
     T in[Count][In];
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
       GRADLINT_UNROLLED for (int k = 0; k < In; ++k) {
-        in[p][k] = *at[Out + k];
-        at[Out + k] += apart[Out + k];
+        in[p][k] = at[Out + k][int64_t{apart[Out + k]} * p];
       }
     }
     GRADLINT_UNROLLED for (int p = 0; p < Count; ++p) {
@@ -97,10 +102,10 @@ struct Map {
       GRADLINT_UNROLLED for (int k = 0; k < In; ++k) from[k] = widened(in[p][k]);
       body(from, to);
       GRADLINT_UNROLLED for (int k = 0; k < Out; ++k) {
-        *at[k] = narrowed<T>(to[k]);
-        at[k] += apart[k];
+        at[k][int64_t{apart[k]} * p] = narrowed<T>(to[k]);
       }
     }
+    for (int k = 0; k < Out + In; ++k) at[k] += int64_t{apart[k]} * Count;
   }
 
   // Count positions from i on, `step` apart: all are on their way before the first is used.

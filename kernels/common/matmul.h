@@ -5,8 +5,8 @@
 // The scheme: Goto & van de Geijn, Anatomy of High-Performance Matrix Multiplication (2008), §4-5.
 #pragma once
 
-#include "block.h"
 #include "dtypes.h"
+#include "launch.h"
 #include "matrices.h"
 #include "running_sum.h"
 

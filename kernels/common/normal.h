@@ -5,7 +5,7 @@
 // tests/kernels/support/fit_normal_tail.py makes the polynomials anew.
 #pragma once
 
-#include "numbers.h"
+#include "functions.h"
 
 namespace gradlint::math {
 

@@ -48,27 +48,38 @@ struct PiecewiseBackward {
   }
 };
 
+// Maps Body<F<T>>, made of the operator's numbers, over Out outputs and In inputs of element type T.
+template <int Out, int In, template <class> class Body, template <class> class F>
+void map_function(const Context& context, const Elements& elements, const Scalars& scalars) {
+  map_by_type<Out, In>(context, elements, [&](auto type) {
+    using Function = F<decltype(type)>;
+    return Body<Function>{Function(scalars)};
+  });
+}
+
+// What an entry point does, for y = F(x): (y; x)
+template <template <class> class F>
+void pointwise_forward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  map_function<1, 1, PointwiseForward, F>(context, elements, scalars);
+}
+
+// (gx; g, x)
+template <template <class> class F>
+void smooth_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  map_function<1, 2, SmoothBackward, F>(context, elements, scalars);
+}
+
+// (gg, gx; c, g, x)
+template <template <class> class F>
+void smooth_backward_backward(const Context& context, const Elements& elements,
+                              const Scalars& scalars) {
+  map_function<2, 3, SmoothBackwardBackward, F>(context, elements, scalars);
+}
+
+// (gx; g, x)
+template <template <class> class F>
+void piecewise_backward(const Context& context, const Elements& elements, const Scalars& scalars) {
+  map_function<1, 2, PiecewiseBackward, F>(context, elements, scalars);
+}
+
 }  // namespace gradlint::GRADLINT_SPACE
-
-// Defines the entry point `name`, declared in kernels.h, that maps Body<F> over Out outputs and
-// In inputs. F, which may depend on the element type T, is made of the operator's numbers.
-#define GRADLINT_MAPPED(name, Out, In, Body, F)                                         \
-  namespace gradlint::GRADLINT_SPACE {                                                  \
-  void name(const Context& context, const Elements& elements, const Scalars& scalars) { \
-    map_by_type<Out, In>(context, elements, [&](auto type) {                            \
-      using T [[maybe_unused]] = decltype(type);                                        \
-      return Body<F>{F{scalars}};                                                       \
-    });                                                                                 \
-  }                                                                                     \
-  }
-
-// The entry points of an operator that has two derivatives.
-#define GRADLINT_SMOOTH(name, F)                     \
-  GRADLINT_MAPPED(name, 1, 1, PointwiseForward, F)   \
-  GRADLINT_MAPPED(name##_backward, 1, 2, SmoothBackward, F) \
-  GRADLINT_MAPPED(name##_backward_backward, 2, 3, SmoothBackwardBackward, F)
-
-// The entry points of an operator whose gradient passes or does not.
-#define GRADLINT_PIECEWISE(name, F)                \
-  GRADLINT_MAPPED(name, 1, 1, PointwiseForward, F) \
-  GRADLINT_MAPPED(name##_backward, 1, 2, PiecewiseBackward, F)

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "numbers.h"
+#include "functions.h"
 #include "roi.h"
 
 namespace gradlint::GRADLINT_SPACE {

@@ -67,7 +67,22 @@ class RowWalk {
   // The maximum over the row of body(position, in); −∞ of an empty one.
   template <class Body>
   GRADLINT_BOTH W max(const Body& body) const {
-    return max_of_row<In>(*this, team_, body);
+    W largest = -static_cast<W>(INFINITY);
+    each([&](int64_t position, const W(&in)[In]) {
+      largest = math::larger(body(position, in), largest);
+    });
+    return team_.max(largest);
+  }
+
+  // The first position where body(in) holds, the same in each lane; where it does nowhere, the
+  // length of the row.
+  template <class Body>
+  GRADLINT_BOTH int64_t first_where(const Body& body) const {
+    int64_t found = length_;
+    each([&](int64_t position, const W(&in)[In]) {
+      if (position < found && body(in)) found = position;
+    });
+    return -team_.max(-found);
   }
 
   // Calls body(position, in) at each position of the row.

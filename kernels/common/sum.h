@@ -2,6 +2,7 @@
 // sums its own range, then one block sums what those found. The order never changes.
 #pragma once
 
+#include "launch.h"
 #include "operands.h"
 
 namespace gradlint::GRADLINT_SPACE {

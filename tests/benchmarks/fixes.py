@@ -54,8 +54,8 @@ def told(place: int, bug: Bug) -> Told:
     path = Path(str(sys.modules[bug.faulty.__module__].__file__)).relative_to(Path.cwd())
     ref = resolve(f"{path}:{bug.faulty.__qualname__}", settings)[0]
     (report,) = examined([ref], settings)
-    # Where nothing worse is found, what is said of it is asked to be mended.
-    codes = None if to_mend(report) else (bug.code,)
+    # All that is wrong is to be mended, and what the bug is found by even where that is only told.
+    codes = tuple(dict.fromkeys([*(one.code for one in to_mend(report)), bug.code]))
     return Told(bug, mended(ref, report, settings, codes))
 
 

@@ -1128,3 +1128,37 @@ def test_arguments_with_other_tensors_are_judged():
         assert seen.positions == ([] if right else [0])
     made = from_object(op(optional_factor, optional_factor_backward(True)))
     assert judge_at_other_inputs(Subject(made, alone, Settings(seed=0)), both).verdict == "right"
+
+
+def orbit(ctx, x, v, dt, steps):
+    """Steps of x'' = -x^3, which run away where ``dt`` is large."""
+    for _ in range(steps):
+        v = v - dt * x**3
+        x = x + dt * v
+    ctx.dt, ctx.steps = dt, steps
+    ctx.save_for_backward(x, v)
+    return x, v
+
+
+def orbit_backwards(ctx, gx, gv):
+    """Takes the steps back from their end, which is exact up to rounding."""
+    x, v = ctx.saved_tensors
+    for _ in range(ctx.steps):
+        x = x - ctx.dt * v
+        v = v + ctx.dt * x**3
+        gv = gv + ctx.dt * gx
+        gx = gx - ctx.dt * 3 * x**2 * gv
+    return gx, gv, None, None
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_what_runs_away_at_moved_numbers_is_no_fault(factor: float) -> None:
+    def back(ctx, gx, gv):
+        gx, gv, *rest = orbit_backwards(ctx, gx, gv)
+        return factor * gx, gv, *rest
+
+    x = torch.linspace(-2.0, 2.0, 4, dtype=torch.float64).requires_grad_()
+    v = torch.linspace(1.0, 3.0, 4, dtype=torch.float64).requires_grad_()
+    flags = {"select": ["GL302", "GL401", "GL402"]}
+    found = red(check(op(orbit, back), (x, v, 0.2, 3), **flags))
+    assert [code for code, _ in found] == ([] if factor == 1.0 else ["GL401"])

@@ -101,7 +101,8 @@ def test_the_listing_in_words(run: Run) -> None:
 def test_schemas_are_read_from_bindings(tmp_path: Path) -> None:
     (tmp_path / "bind").mkdir()
     text = (
-        'GRADLINT_SMOOTH_OP(Square, square, ", float scale", any);\n'
+        'struct Square {\n  static constexpr const char* name = "square";\n'
+        '  static constexpr const char* parameters = ", float scale";\n'
         'm.def("one(Tensor x) -> Tensor");\n'
         'm.def(\n    "two(Tensor x, "\n    "int dim=-1) -> Tensor", &two);\n'
     )

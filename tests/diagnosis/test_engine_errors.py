@@ -394,6 +394,11 @@ QUOTED = [
         "cuda-not-available",
         "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU",
     ),
+    ("triton-without-gpu", "0 active drivers ([]). There should only be one."),
+    (
+        "triton-without-gpu",
+        "Pointer argument (at 0) cannot be accessed from Triton (cpu tensor?)",
+    ),
     ("cuda-tensors-only", "x must be a CUDA tensor"),
     ("cuda-tensors-only", "weight is not on a GPU"),
     ("cuda-tensors-only", "this kernel only supports CUDA"),

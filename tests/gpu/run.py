@@ -5,9 +5,10 @@
 
 A: versions, whether workers can be forked, both builds, the benchmark in every dtype, the agreement
 of CUDA with the CPU. B: all specs on CUDA, the tests marked ``cuda``, GL806 alone. C: the faulty
-twins, each where it shows. Rows are printed as they come. What FOLDER has results of is not run
-again; it ends as one archive beside itself. ``--rehearse`` goes the same way on the CPU, with few
-and small inputs, and proves nothing about a GPU.
+twins, each where it shows, and the Triton kernels, where triton is installed. Rows are printed as
+they come. What FOLDER has results of is not run again; it ends as one archive beside itself.
+``--rehearse`` goes the same way on the CPU, with few and small inputs, and proves nothing about a
+GPU.
 
 Exits with 0 if all is well, 1 if anything is not or ran out of time, and 5, with the reason, where
 there is no GPU: then nothing was checked.

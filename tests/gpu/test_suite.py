@@ -7,12 +7,14 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from tests.gpu.support import parts
 from tests.gpu.support.table import Row, rendered
+from tests.kernels.support import triton_examples
 
 ROOT = Path(__file__).parents[2]
 
@@ -186,3 +188,34 @@ def test_a_rehearsal_in_small(tmp_path: Path) -> None:
     assert "| check | large | 2 of 2 pass |" in done.stdout
     assert "rehearsal on the CPU: proves nothing about a GPU" in done.stdout
     assert (tmp_path / "kept.tar.gz").is_file()
+
+
+def test_triton_kernels_become_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def found(self: object, name: str, command: list[str], limit: float | None = None) -> Any:
+        seen.append(" ".join(command))
+        paths = [word for word in command if word.endswith(".yaml")]
+        wrong = [{"code": "GL404", "severity": "error"}]
+        findings = {path: wrong if "missing_mask" in path else [] for path in paths}
+        targets = [
+            {"target": path, "verdict": "fail" if found else "pass", "findings": found}
+            for path, found in findings.items()
+        ]
+        return {"targets": targets}, "", 3.0
+
+    monkeypatch.setattr(parts.Commands, "json", found)
+    monkeypatch.setattr(triton_examples, "MISSING", "")
+    rows = {row.item: row for row in parts.triton(parts.Commands(tmp_path, time.monotonic()))}
+    assert rows["softmax.yaml"] == Row("triton", "softmax.yaml", "pass")
+    assert rows["faulty/missing_mask.yaml"].result == "fail: GL404"
+    assert rows["faulty/missing_mask.yaml"].ok
+    assert not rows["faulty/wrong_stride.yaml"].ok
+    assert all("--device cuda" in one and "--require-device" in one for one in seen)
+    seen.clear()
+    where = parts.Where("cpu", True)
+    parts.triton(parts.Commands(tmp_path, time.monotonic(), where))
+    assert all("--device cpu" in one and "--triton-interpret" in one for one in seen)
+    monkeypatch.setattr(triton_examples, "MISSING", "triton is not installed")
+    (row,) = parts.triton(parts.Commands(tmp_path, time.monotonic()))
+    assert (row.result, row.ok) == ("skipped: triton is not installed", True)

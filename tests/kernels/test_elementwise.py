@@ -168,6 +168,28 @@ def test_compiled(name: str) -> None:
     assert_close(grad(y.sum(), x), grad(expected.sum(), x))
 
 
+@pytest.mark.parametrize("stride", [2**20, 2**20 + 1])
+def test_one_axis_with_a_stride_at_and_beyond_that_of_a_line(stride: int) -> None:
+    # line_stride in kernels/common/operands.h: beyond it, offsets are computed one by one.
+    x = torch.zeros(4 * stride + 1, dtype=torch.float16).as_strided((5,), (stride,))
+    x.copy_(torch.tensor([-2.0, 3.0, -0.5, 0.25, 7.0]))
+    assert ops.relu(x).tolist() == [0, 3, 0, 0.25, 7]
+    assert ops.add_relu(x, x).tolist() == [0, 6, 0, 0.5, 14]
+    assert ops.weighted_sum(x, x).item() == 4 + 9 + 0.25 + 0.0625 + 49
+
+
+def test_soft_threshold_at_its_kinks_and_beyond() -> None:
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([-inf, -2, -0.5, -0.0, 0.0, 0.5, 0.75, inf, nan])
+    result = ops.soft_threshold(x, 0.5)
+    assert_close(result, torch.tensor([-inf, -1.5, 0, 0, 0, 0, 0.25, inf, nan]), equal_nan=True)
+    assert ops.soft_threshold(x[:-1], inf).tolist() == [0] * 8
+    assert_close(ops.soft_threshold(x, 0.0), x, equal_nan=True)
+    g = torch.ones(9)
+    assert ops.soft_threshold_backward(g, x, 0.5).tolist() == [1, 1, 0, 0, 0, 0, 1, 1, 1]
+    assert ops.soft_threshold_backward(g, x, 0.0).tolist() == [1] * 9
+
+
 def test_more_axes_than_can_be_walked_are_refused() -> None:
     x = drawn(*[2] * 13).permute(*range(12, -1, -1))[..., ::1]
     ragged = torch.empty_strided([2] * 13, [3**axis for axis in range(13)]).fill_(1.0)

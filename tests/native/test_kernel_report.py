@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from gradlint.native.gpus import GPUS, gpus_for
-from gradlint.native.kernel_report import (
-    Judged,
-    judge,
-    plain_name,
-    report_kernels,
-    shape_of,
-    slots_per_element,
-)
+from gradlint.native.kernel_budgets import Shape, budget_of
+from gradlint.native.kernel_report import Judged, judge, report_kernels, slots_per_element, worst
 from gradlint.native.machine_code import disassembler, kernels_of
 
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
@@ -157,24 +151,166 @@ def test_the_hot_path_is_that_of_wide_accesses() -> None:
     assert kernel.wide.in_flight == 32
     assert kernel.single.loop is not None
     assert (kernel.single.loop.loaded, kernel.single.loop.stored) == (4, 4)
-    shape = shape_of(plain_name(NAME), 4)
-    assert shape is not None
-    costs = slots_per_element(kernel.wide, shape, 4)
+    costs = slots_per_element(kernel.wide, Shape(inputs=1, outputs=1), 4)
     assert costs is not None
     assert sum(costs.values()) == pytest.approx(10 / 8)
 
 
-def test_more_instructions_than_there_is_time_for() -> None:
-    busy = SASS.replace(
-        "FADD R4, R4, R4 ;", "FADD R4, R4, R4 ;" + "\n /*0040*/ FADD R5, R5, R5 ;" * 800
+def with_additions(count: int) -> str:
+    more = "\n /*0040*/ FADD R5, R5, R5 ;" * count
+    return SASS.replace("FADD R4, R4, R4 ;", "FADD R4, R4, R4 ;" + more)
+
+
+def judged(name: str, sass: str, ptx: str = PTX) -> Judged:
+    (kernel,) = kernels_of(ptx, LOG, sass)
+    kernel.name = name
+    return judge(kernel, "twice.cu", "sm_90", ("sm_90",))
+
+
+@pytest.mark.parametrize(
+    ("added", "share", "fault"),
+    [
+        # share = (1 + (slots / 62)^2.5)^(-1/2.5). Four accesses of 16 bytes for 8 elements take
+        # eight slots an element; then the additions take more.
+        (0, 0.998, ""),
+        # Near misses on both sides of the goal: 46 and 48 slots.
+        (360, 0.855, ""),
+        (372, 0.845, "84.5%"),
+        (800, 0.552, "55.2%"),
+    ],
+)
+def test_a_kernel_slower_than_its_goal(added: int, share: float, fault: str) -> None:
+    found = judged(NAME, with_additions(added))
+    text = f"{fault} of a copy's bandwidth predicted on H200, less than its goal of 85%"
+    assert found.faults == ((text,) if fault else ())
+    assert (found.dtype, found.goal, found.exempt) == ("float32", 0.85, "")
+    assert found.share["H200"] == pytest.approx(share, abs=6e-4)
+    assert found.share["H100"] >= found.share["H200"]
+
+
+def test_views_have_another_goal_and_some_kernels_none() -> None:
+    rows = NAME.replace("(gradlint::cuda::Access)0", "(gradlint::cuda::Access)1")
+    assert (judged(rows, with_additions(372)).goal, judged(rows, SASS).faults) == (0.75, ())
+    assert judged(rows, with_additions(372)).faults == ()
+    assert len(judged(rows, with_additions(800)).faults) == 1
+    several = judged(NAME.replace("Access)0", "Access)3"), with_additions(800))
+    assert (several.goal, several.faults) == (None, ())
+    assert several.exempt.startswith("views with several strided axes: ")
+    double = judged(NAME.replace("float", "double"), with_additions(800))
+    assert (double.goal, double.faults) == (None, ())
+    assert double.exempt.startswith("float64: ")
+
+
+def test_a_kernel_without_a_budget() -> None:
+    name = "void gradlint::device::run_body<gradlint::cuda::Block, gradlint::cuda::New<float> >(x)"
+    assert judged(name, SASS).faults == (
+        "has no budget: gradlint/native/kernel_budgets.py names neither it nor a reason",
     )
-    for sass, faults in ((SASS, ()), (busy, ("101 instructions an element, with time for 62",))):
-        (kernel,) = kernels_of(PTX, LOG, sass)
-        kernel.name = NAME
-        judged = judge(kernel, "twice.cu", "sm_90", ("sm_90",))
-        assert judged.faults == faults
-        assert (judged.dtype, judged.share["H200"] > 0.9) == ("float32", not faults)
-        assert judged.share["H100"] >= judged.share["H200"]
+    # A kernel of a user's own is not asked for one.
+    assert judged("New<float>(x)", SASS).faults == ()
+
+
+def test_machine_code_that_moves_nothing_as_it_should() -> None:
+    single = SASS.replace("STG.E.128", "STG.E").replace("LDG.E.128", "LDG.E")
+    assert judged(NAME, single).faults == (
+        "moves no elements on any way through its machine code: no share could be predicted",
+    )
+
+
+def test_a_loop_that_is_left_by_a_call() -> None:
+    # As in code for sm_80: the loop goes on by a jump, and is left by a call of what follows.
+    called = SASS.replace(
+        "@P1 BRA `(.L_x_1) ;\n        /*00b0*/                   EXIT ;",
+        "@P1 CALL.REL.NOINC `(.L_x_5) ;\n        /*00a8*/                   BRA `(.L_x_1) ;\n"
+        ".L_x_5:\n        /*00b0*/                   EXIT ;",
+    )
+    assert called != SASS
+    (kernel,) = kernels_of(PTX, LOG, called)
+    assert kernel.wide is not None
+    assert kernel.wide.whole.instructions.total() == 10
+
+
+@pytest.mark.parametrize(
+    ("kernel", "goal"),
+    [
+        ("LayerNormForward<float, true>", 0.85),
+        ("LayerNormForward<float, false>", None),
+        ("LayerNormBackward<Half, true, false>", 0.85),
+        ("GumbelSoftmax<Bfloat16, true>", 0.85),
+        ("GumbelSoftmaxBackward<float, false>", None),
+        ("GumbelSoftmaxBackwardBackward<float>", None),
+        ("ByChannel<Normalize<float>, false>", 0.85),
+        ("ByChannel<Normalize<float>, true>", None),
+        ("ChannelRows<Moments<float>>", 0.85),
+        ("PartialSums<float, 2, ProductTerm>", 0.85),
+        ("TiledProduct<float>", None),
+        ("MaskedSoftmaxBackward<float>", None),
+        ("Map<float, 1, 2, SmoothBackward<Silu<float>>, (Access)2>", 0.75),
+    ],
+)
+def test_budgets(kernel: str, goal: float | None) -> None:
+    budget = budget_of(kernel, 4)
+    assert budget is not None
+    assert budget.goal == goal
+    assert bool(budget.exempt) == (goal is None)
+
+
+def test_the_lowest_shares() -> None:
+    fast, slow = judged(NAME, SASS), judged(NAME, with_additions(372))
+    (of_h200, of_h100) = worst([fast, slow]).values()
+    assert of_h200 == {0.85: slow.share["H200"]}
+    assert of_h100 == {0.85: slow.share["H100"]}
+
+
+#: A kernel that is too slow by its arithmetic alone.
+SLOW = """
+namespace gradlint { namespace cuda {
+struct Block {};
+struct Slow {};
+enum class Access : int { packs };
+template <class T, int Out, int In, class Body, Access access>
+struct Map {
+  const uint4* x;
+  uint4* y;
+  __device__ void operator()() const {
+    const int at = blockIdx.x * 256 + threadIdx.x;
+    uint4 words = x[at];
+#pragma unroll
+    for (int i = 0; i < ROUNDS; ++i) {
+      words.x = words.x * 5 ^ words.w;
+      words.y = words.y * 5 ^ words.x;
+      words.z = words.z * 5 ^ words.y;
+      words.w = words.w * 5 ^ words.z;
+    }
+    y[at] = words;
+  }
+};
+}
+namespace device {
+template <class Block, class Body>
+__global__ void __launch_bounds__(256) run_body(Body body) { body(); }
+template __global__ void run_body<cuda::Block, cuda::Map<float, 1, 1, cuda::Slow, cuda::Access(0)>>(
+    cuda::Map<float, 1, 1, cuda::Slow, cuda::Access(0)>);
+} }
+"""
+
+
+@needs_nvcc
+@pytest.mark.parametrize(("rounds", "slow"), [("2", False), ("40", True)])
+def test_a_planted_slow_kernel_is_found(tmp_path: Path, rounds: str, slow: bool) -> None:
+    source = tmp_path / "slow.cu"
+    source.write_text(SLOW.replace("ROUNDS", rounds), encoding="utf-8")
+    report = report_kernels(("sm_90",), sources=[source])
+    assert [item.ok for item in report.compiled] == [True], report.compiled[0].output
+    (kernel,) = report.kernels
+    assert kernel.kernel.startswith("Map<float, 1, 1, Slow")
+    if not report.disassembled:
+        pytest.skip("there is no nvdisasm")
+    assert kernel.goal == 0.85
+    assert (kernel.share["H200"] < 0.85) == slow
+    assert [fault.partition("% ")[2] for fault in kernel.faults] == (
+        ["of a copy's bandwidth predicted on H200, less than its goal of 85%"] if slow else []
+    )
 
 
 def test_what_is_not_wide_where_it_must_be() -> None:

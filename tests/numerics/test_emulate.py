@@ -117,6 +117,32 @@ def test_work_out_of_sight_is_noticed(randn):
     assert mode.unseen
 
 
+def test_a_kernel_that_is_handed_memory_leaves_everything_but_its_results_alone(randn):
+    x = randn(40).to(BF16).double()
+    before = x.clone()
+
+    def kernel(source, target):
+        def shown(tensor):  # as Triton's interpreter does
+            storage = tensor.untyped_storage()
+            return tensor.new_empty(0).set_(storage, 0, tensor.shape, tensor.stride())
+
+        there, here = shown(target), shown(source)
+        there.numpy()[:] = here.numpy() ** 2
+
+    def function(t):
+        y, z = torch.empty_like(t), torch.empty_like(t)
+        kernel(t, y)
+        kernel(y, z)
+        return y, z
+
+    (y, z), mode = emulated(function, x)
+    assert mode.unseen
+    assert torch.equal(x, before)
+    assert on_grid(y)  # rounded where the second kernel took it
+    assert float((y / before**2 - 1).abs().max()) < 2.0**-7
+    assert torch.equal(z, y**2)
+
+
 def test_long_runs_end_exact():
     mode = Rounding(torch.float64, BF16, torch.Generator().manual_seed(0))
     mode.calls = LONGEST_RUN - 1

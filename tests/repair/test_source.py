@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -98,7 +100,27 @@ def test_what_is_read_only_is_left(tmp_path: Path) -> None:
     assert path.read_text() == "x = 1\n"
 
 
-@pytest.mark.parametrize("name", ["cell.ipynb", "missing.py", "<string>"])
+@pytest.mark.parametrize("name", ["replace", "fsync", "write"])
+def test_a_kill_while_it_is_written_leaves_the_file_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "ops.py"
+    old, new = "x = 1\n" * 50_000, "x = 2\n" * 50_000
+    path.write_text(old)
+    source = Source.read(str(path))
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            monkeypatch.setattr(os, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+            write(source, new)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert path.read_text() in (old, new)
+    if name == "replace":
+        assert path.read_text() == old
+
+
+@pytest.mark.parametrize("name", ["cell.ipynb", "missing.py", "<string>", "lib.zip/ops.py"])
 def test_what_is_no_file_of_python_is_told(tmp_path: Path, name: str) -> None:
     if name.endswith("nb"):
         (tmp_path / name).write_text("{}")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import Command
 
 WORDS = ("check", "squares.py:Square", "--select", "GL401", "--seed", "1", "--repro", "out")
@@ -87,3 +89,63 @@ def test_what_cannot_be_shown_is_said(gradlint: Command, tmp_path: Path) -> None
     run = gradlint(tmp_path, "check", "broken.py:Square", "--repro", "out")
     assert "no script for GL001 of broken.py:Square: the operator can't be loaded" in run.stderr
     assert list((tmp_path / "out").iterdir()) == []
+
+
+ENDING = """
+import ctypes, os, time
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {forward}
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        {backward}
+        return grad_output * 2
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.ones(2, 3, dtype=torch.float64, requires_grad=True),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "code", "told"),
+    [
+        ("pass", "ctypes.string_at(0)", "GL005", "the call ends the process"),
+        ("os._exit(3)", "pass", "GL005", "got       exit status 3"),
+        ("pass", "raise SystemExit(0)", "GL005", "got       exit status 0"),
+        ("pass", "time.sleep(10000)", "GL006", "the call does not end"),
+    ],
+)
+def test_what_ends_the_process_is_shown(
+    gradlint: Command, tmp_path: Path, forward: str, backward: str, code: str, told: str
+) -> None:
+    (tmp_path / "ops.py").write_text(ENDING.format(forward=forward, backward=backward))
+    words = ("check", "ops.py:Op", "--select", "GL401", "--seed", "1", "--timeout", "5")
+    run = gradlint(tmp_path, *words, "--repro", "out")
+    assert code in run.stdout
+    script = tmp_path / "out" / f"Op_{code}.py"
+    assert script.exists(), run.stderr
+    exits, printed = exit_code(script)
+    assert (exits, told in printed) == (1, True), printed
+    (tmp_path / "ops.py").write_text(ENDING.format(forward="pass", backward="pass"))
+    assert exit_code(script)[0] == 0
+    (tmp_path / "ops.py").write_text(ENDING.format(forward="pass", backward="raise ValueError"))
+    assert exit_code(script)[0] == 0  # what is raised is another defect
+
+
+def test_an_operator_with_a_spec_is_found_in_its_module(gradlint: Command, tmp_path: Path) -> None:
+    write(tmp_path / "squares.py")
+    (tmp_path / "square.yaml").write_text(
+        "op: squares.py:Square\ninputs:\n  x: {shape: [3, 5]}\n  mode: {value: plain}\n"
+    )
+    run = gradlint(tmp_path, "check", "square.yaml", *WORDS[2:])
+    assert run.returncode == 1
+    (script,) = (tmp_path / "out").glob("*.py")
+    assert exit_code(script)[0] == 1
+    write(tmp_path / "squares.py", factor=2)
+    assert exit_code(script)[0] == 0

@@ -4,9 +4,16 @@ twice where workers and the scheduler are."""
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import re
 import shutil
+import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +24,20 @@ from gradlint.model.op import OpRef
 from gradlint.model.report import Report, TargetReport, jsonable
 from gradlint.model.settings import Settings
 from gradlint.running import cluster as _cluster
+from gradlint.running import cluster_worker
 from gradlint.running.items import Item, Result, decoded, encoded, predicted_cost
 from gradlint.running.run import execute
+from gradlint.running.runners import check_item
 from gradlint.running.shipping import bundle, unpacked
+from tests.running import dask_cluster
 from tests.running.dask_cluster import Cluster
 
 pytest.importorskip("distributed")
 
 SETTINGS = Settings(select=("GL1", "GL401"), seed=4, jobs=2)
+
+#: Seconds after which waiting is given up: far more than is ever needed.
+PATIENCE = 120.0
 
 #: Each takes a moment, so that a worker has one in hand whenever it is killed.
 OPERATORS = """
@@ -71,13 +84,17 @@ def cluster(folder: Path, tmp_path: Path) -> Iterator[Cluster]:
     made.end()
 
 
+#: What a time decides: the plan times a call once more where the first took long.
+OF_TIME = ("duration_s", "forward_calls", "backward_calls")
+
+
 def without_times(report: Report) -> Any:
     """What must be the same wherever it was found out. A pass is confirmed with directions from a
     secret seed, so the power of that differs from run to run."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: plain(item) for key, item in value.items() if key != "duration_s"}
+            return {key: plain(item) for key, item in value.items() if key not in OF_TIME}
         return [plain(item) for item in value] if isinstance(value, list) else value
 
     targets = plain(jsonable(report.targets))
@@ -134,11 +151,34 @@ def test_sources_are_sent_to_workers_that_do_not_see_them(
         cluster.end()
 
 
-def test_a_scheduler_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_cluster, "CONNECT_S", 1.0)
-    run = execute(["ops.py"], dataclasses.replace(SETTINGS, cluster="tcp://127.0.0.1:9"))
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a program that takes connections and says nothing."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        # Dask says why each of its attempts failed if the time was enough for two.
+        ("tcp://127.0.0.1:9", r"Connection refused \(tried for 1 s\)|nothing answered within 1 s"),
+        ("silent", "nothing answered within 1 s"),
+        ("nonsense://host:1", "unknown address scheme 'nonsense'"),
+    ],
+)
+def test_a_scheduler_that_is_not_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, silent: str, address: str, told: str
+) -> None:
+    monkeypatch.setattr(_cluster, "CONNECT_S", 1.2345678)
+    address = silent if address == "silent" else address
+    run = execute(["ops.py"], dataclasses.replace(SETTINGS, cluster=address))
     assert run.exit_code == 2
-    assert "tcp://127.0.0.1:9 can't be reached" in str(run.usage[0])
+    assert f"{address} can't be reached: " in str(run.usage[0])
+    assert re.search(told, str(run.usage[0]))
+    assert "1.23" not in str(run.usage[0])
     assert [target.verdict for target in run.report.targets] == ["skipped"] * 6
 
 
@@ -164,6 +204,159 @@ def test_versions_that_differ_are_named(
     monkeypatch.undo()
     with pytest.raises(GradlintError, match="no worker offers a GPU"):
         _cluster.opened(cluster.address, str(folder), gpu=True)
+
+
+@pytest.mark.parametrize("where", ["scheduler", "worker"])
+def test_gradlint_is_not_installed_there(folder: Path, tmp_path: Path, where: str) -> None:
+    """A package of that name comes first there, which is as absent as can be."""
+    without = tmp_path / "without" / "gradlint"
+    without.mkdir(parents=True)
+    text = "raise ModuleNotFoundError(\"No module named 'gradlint'\", name='gradlint')"
+    (without / "__init__.py").write_text(text)
+    cluster = Cluster(without.parent if where == "scheduler" else folder, tmp_path / "logs")
+    try:
+        cluster.folder = without.parent if where == "worker" else folder
+        cluster.start_worker()
+        run = execute(["ops.py"], dataclasses.replace(SETTINGS, cluster=cluster.address))
+    finally:
+        cluster.end()
+    assert run.exit_code == 2
+    assert "gradlint is not installed there" in str(run.usage[0])
+    assert ("the scheduler: " in str(run.usage[0])) == (where == "scheduler")
+    assert "pip" not in str(run.usage[0])
+
+
+def test_a_worker_without_gradlint_that_came_later() -> None:
+    raised = RuntimeError("Error during deserialization of the task graph")
+    raised.__cause__ = ModuleNotFoundError("No module named 'gradlint'", name="gradlint")
+    told = _cluster._outcome(raised)
+    assert isinstance(told, bytes)
+    assert [m.message for m in decoded(told, Result).usage] == [
+        "a worker: gradlint is not installed there"
+    ]
+    other = _cluster._outcome(RuntimeError("another"))
+    assert str(other) == "RuntimeError: another"
+
+
+def test_a_worker_whose_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unpacked(*_: Any) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cluster_worker, "unpacked", unpacked)
+    made = cluster_worker.work(b"", "", _cluster.description(), (b"", "", ""), {}, "key")
+    (mistake,) = decoded(made, Result).usage
+    assert "can't write the sources: No space left on device" in mistake.message
+
+
+# -- an end before the end -------------------------------------------------------------------------
+
+ENDLESS = """
+class Endless(Op0):
+    @staticmethod
+    def forward(ctx, x):
+        import os
+        with open("starting", "w") as file:
+            file.write(str(os.getpid()))
+        os.replace("starting", "running")
+        time.sleep(1000)
+        return x * FACTOR
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_run_ends(folder: Path, cluster: Cluster, how: signal.Signals) -> None:
+    """What was done is reported, and what its workers had in hand ends, though they go on."""
+    text = (folder / "ops.py").read_text()
+    (folder / "ops.py").write_text(text + ENDLESS)
+    cluster.start_worker()
+    words = ["check", "ops.py:Op0", "ops.py:Endless", "--cluster", cluster.address]
+    words += ["--select", "GL1,GL401", "--timeout", "900", "--report", "json=found.json"]
+    # It begins last: the predicted cost of a longer definition is higher, so another is first.
+    run = subprocess.Popen(
+        [sys.executable, "-m", "gradlint", *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_for((folder / "running").exists)
+        pid = int((folder / "running").read_text())
+        run.send_signal(how)
+        _, told = run.communicate(timeout=PATIENCE)
+        assert "Traceback" not in told
+        if how == signal.SIGINT:
+            assert run.returncode == 130, told
+            found = json.loads((folder / "found.json").read_text())
+            assert found["interrupted"]
+            assert [target["target"] for target in found["targets"]] == words[1:3]
+            assert found["targets"][1]["notes"] == ["interrupted"]
+        wait_for(lambda: not Path(f"/proc/{pid}").exists())
+        assert cluster.workers[0].poll() is None
+    finally:
+        if run.poll() is None:
+            os.killpg(run.pid, signal.SIGKILL)
+    # The worker is free for another run.
+    after = execute(["ops.py:Op1"], dataclasses.replace(SETTINGS, cluster=cluster.address))
+    assert [target.verdict for target in after.report.targets] == ["pass"]
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.1)
+
+
+# -- GPUs ------------------------------------------------------------------------------------------
+
+ON_GPU = Settings(devices=("cuda",))
+
+
+def items(settings: Settings, count: int) -> list[bytes]:
+    """Items that nothing but a stand-in for the work of a worker can do here."""
+    names = [f"Op{number}" for number in range(count)]
+    refs = [OpRef(f"x.py:{name}", "library", "x", name) for name in names]
+    return [encoded(Item(ref, settings)) for ref in refs]
+
+
+def test_a_gpu_is_not_shared(
+    folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker with four threads and one GPU: items on the GPU one by one, others together."""
+    monkeypatch.setattr(_cluster, "work", dask_cluster.stand_in)
+    cluster.start_worker("--nthreads", "4", "--resources", "GPU=1")
+    most = {}
+    for settings in (ON_GPU, Settings()):
+        with _cluster.opened(cluster.address, str(folder), gpu=True) as executor:
+            futures = [executor.submit(check_item, data) for data in items(settings, 4)]
+            most[settings.devices] = max(
+                int(decoded(future.result(PATIENCE), Result).why) for future in futures
+            )
+    assert most[("cuda",)] == 1
+    assert most[("cpu",)] > 1
+
+
+def test_the_last_gpu_goes(folder: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker without one is left, which can't do what waits."""
+    monkeypatch.setattr(_cluster, "work", dask_cluster.stand_in)
+    monkeypatch.setattr(_cluster, "_COUNT_S", 0.2)
+    cluster.start_worker("--resources", "GPU=1")
+    with _cluster.opened(cluster.address, str(folder), gpu=True) as executor:
+        cluster.start_worker()
+        wait_for(lambda: executor._workers(gpu=False) == 2)
+        monkeypatch.setattr(_cluster, "WORKERS_S", 2.0)
+        cluster.kill_worker(0)
+        (data,) = items(ON_GPU, 1)
+        future = executor.submit(check_item, data)
+        with pytest.raises(_cluster.ClusterLost, match="no worker that offers a GPU was there"):
+            future.result(PATIENCE)
+
+
+def test_the_processes_of_a_local_cluster_share_no_gpu() -> None:
+    with pytest.raises(GradlintError, match="would share the GPU") as caught:
+        _cluster.opened("local:2", ".", gpu=True)
+    assert "--resources GPU=1" in caught.value.hint
 
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:

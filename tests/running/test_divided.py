@@ -58,11 +58,11 @@ def op(body: str, gradient: str, given: str = GIVEN) -> str:
     return SAYING.replace("BODY", body).replace("GRADIENT", gradient) + given
 
 
-def checked(folder: Path, jobs: int) -> dict[str, Any]:
+def checked(folder: Path, jobs: int, *words: str) -> dict[str, Any]:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "gradlint", "check", "op.py:Op", "--seed", "1"),
-            *("-j", str(jobs), "--output-format", "json", "--timeout", "300"),
+            *("-j", str(jobs), "--output-format", "json", "--timeout", "300", *words),
         ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
@@ -112,6 +112,35 @@ def test_two_workers_say_what_one_says(tmp_path: Path, name: str) -> None:
     assert two["checks"] == one["checks"]
     assert kinds == {"compiler", "none"}
     assert alone == {"compiler"}
+
+
+#: Reads a file where the compiler is loaded, and nowhere else.
+READING = op("x.sin()", "x.cos()").replace(
+    "            said()\n",
+    """            said()
+            if "torch._dynamo.convert_frame" in sys.modules:
+                with open("read.txt") as file:
+                    file.read()
+""",
+)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
+def test_a_verdict_that_is_kept_depends_on_what_both_read(tmp_path: Path) -> None:
+    """The same verdict as without a cache, and one that another text of the file makes void."""
+    (tmp_path / "op.py").write_text(READING)
+    (tmp_path / "read.txt").write_text("one")
+    plain = checked(tmp_path, 2)
+    for path in tmp_path.glob("*.[0-9]*"):
+        path.unlink()
+    first = checked(tmp_path, 2, "--cache", "kept")
+    kinds = {path.name.split(".")[0] for path in tmp_path.glob("*.[0-9]*")}
+    assert kinds == {"compiler", "none"}
+    assert first["verdict"] == "pass"
+    assert first["checks"] == plain["checks"]
+    assert checked(tmp_path, 2, "--cache", "kept")["cached"]
+    (tmp_path / "read.txt").write_text("another")
+    assert not checked(tmp_path, 2, "--cache", "kept")["cached"]
 
 
 DIVISIBLE = Settings(jobs=2)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -15,6 +17,7 @@ import torch
 from gradlint.base.scratch import scratch_folder
 from gradlint.checking import rehearsal
 from gradlint.cli import entry
+from gradlint.ops import bare
 from gradlint.running import _huge_pages
 from gradlint.running import server as _server
 from gradlint.running.call import call_in_worker
@@ -24,9 +27,10 @@ served = pytest.mark.skipif(os.name == "nt", reason="there is no fork server on 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 
-def functions_known() -> int:
-    """How many tables of its own functions PyTorch has made, which its compiler asks for."""
-    return torch.overrides._get_overridable_functions.cache_info().currsize
+def has_compiled() -> bool:
+    """Whether PyTorch's compiler was used in this process."""
+    compiler = sys.modules.get("torch._dynamo.utils")
+    return compiler is not None and bool(compiler.counters["stats"])
 
 
 def threads() -> int:
@@ -77,6 +81,31 @@ def memory_after(change: Callable[[], None]) -> tuple[bool, int]:
 
 
 @on_linux
+def test_what_confirms_many_is_made_cheaper_to_fork_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bare, "WORTH_FORKS", 3)
+    control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    reader, writer = os.pipe()
+    zygote = os.fork()
+    if zygote == 0:
+        control.close()
+        bare.zygote(theirs.detach(), lambda: os.write(writer, b"x") and None)
+    theirs.close()
+    os.close(writer)
+    kept = []
+    for forks in range(5):
+        channel, lifeline = socket.socketpair(), socket.socketpair()
+        socket.send_fds(control, [b"!"], [channel[1].fileno(), lifeline[1].fileno()])
+        bare.send(channel[0].fileno(), {"memory_mb": None})
+        channel[1].close()
+        assert "error" in bare.receive(channel[0].fileno())[0]  # it was told no operator
+        kept.append((channel[0], lifeline[0]))
+        assert bool(select.select([reader], [], [], 0)[0]) == (forks >= 2)
+    control.close()
+    os.waitpid(zygote, 0)
+    assert os.read(reader, 8) == b"x"
+
+
+@on_linux
 def test_large_pages_hold_what_small_ones_did() -> None:
     same, _ = call_in_worker(CallWork(memory_after, (_huge_pages.collapse,)))
     assert same
@@ -118,5 +147,5 @@ def test_the_server_rehearses_only_for_many(
     told.unlink(missing_ok=True)
     ending_the_server()
     _server.start(many=many)
-    assert call_in_worker(CallWork(functions_known)) == int(many)
+    assert call_in_worker(CallWork(has_compiled)) == many
     told.unlink(missing_ok=True)

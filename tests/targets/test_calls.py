@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import pytest
 import torch
 
-from gradlint.targets.calls import Hint, call_hints
+from gradlint.targets.calls import Hint, call_hints, neighbours
+from gradlint.targets.source_file import read_source
 
 MODULE = """
     import torch
@@ -94,6 +96,19 @@ def test_calls_in_other_files_of_the_folder(write, module):
     write("caller.py", "from called import Quantize\ny = Quantize.apply(1.0, 4, False)\n")
     write("broken_caller.py", "Quantize.apply(\n")
     assert call_hints(module.Quantize)[-1]["bits"] == Hint(True, 4, expression="4")
+
+
+def test_a_name_is_sought_as_a_whole(write, module):
+    """A file that names another operator, whose name begins or ends alike, is not even parsed."""
+    source = read_source(module.__file__)
+    text = "\nfrom called import {}\n"
+    for number, name in enumerate(
+        ("Quantizer", "ReQuantize", "Quantize2", "_Quantize", "Quantizeé")
+    ):
+        write(f"alike_{number}.py", text.format(name))
+    assert list(neighbours(source, "Quantize")) == []
+    write("caller.py", text.format("Quantize"))
+    assert [os.path.basename(file.path) for file in neighbours(source, "Quantize")] == ["caller.py"]
 
 
 def test_plain_functions_and_constructors(write, monkeypatch, tmp_path):

@@ -442,3 +442,31 @@ def test_the_import_machinery_is_no_place_in_the_users_code(tmp_path, monkeypatc
         importlib.import_module("no_extension")
     place = raised_at(raised.value)
     assert place is None or "importlib" not in place.file
+
+
+def test_what_is_missing_is_named_with_the_next_step(write):
+    write("kernels.py", "import triton.absent\n\n\ndef f(x): ...\n")
+    write("other.py", "import no_such_module\n\n\ndef f(x): ...\n")
+    found = failure("kernels.py:f")
+    assert found.kind == "missing"
+    assert "needs the module `triton" in found.message
+    assert "`pip install triton`" in found.hint
+    assert "--triton-interpret" in found.hint
+    assert "triton" not in failure("other.py:f").hint
+
+
+def test_a_triton_op_is_where_its_function_is(write):
+    write(
+        "registered.py",
+        """
+        import torch
+        @torch.library.triton_op("gradlint_tests::twice", mutates_args={})
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x + x
+        """,
+    )
+    assert all_loaded("registered.py") == ["library registered.py:twice"]
+    op = loaded("registered.py:twice")
+    assert op.defining.__name__ == "twice"
+    assert op.defining.__module__ == "registered"
+    assert op.location.file == "registered.py"

@@ -7,7 +7,7 @@ run. What no rule will read is freed at once, and values are made again where th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -62,7 +62,7 @@ CALLS = len(WORDS) + 1
 #: Share of a rule's time limit beyond which extremes are left out.
 SHARE_OF_TIMEOUT = 0.1
 
-#: Factor by which outputs may grow at large inputs: where products of many inputs grow faster,
+#: Factor by which outputs may grow at other inputs: where products of many inputs grow faster,
 #: gradients lose all digits to cancellation, and overflow legitimately (heuristic).
 LARGEST_GROWTH = 1e13
 
@@ -335,7 +335,7 @@ def _run(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) ->
         leaves, outputs = problem.linearize(values)
         extreme.outputs = {item.name: item.value.detach() for item in outputs}
         extreme.finite = _finite(subject, extreme.outputs)
-        if extreme.name == "large" and _growth(subject, extreme.outputs) > LARGEST_GROWTH:
+        if extreme.name == "large" and growth(subject, extreme.outputs) > LARGEST_GROWTH:
             extreme.finite = False
         chosen = [item for item in outputs if item.name in cotangents and item.differentiable]
         if any(item.value.shape != cotangents[item.name].shape for item in chosen):
@@ -375,7 +375,7 @@ def _finite(subject: Subject, outputs: dict[str, torch.Tensor]) -> bool:
     return True
 
 
-def _growth(subject: Subject, outputs: dict[str, torch.Tensor]) -> float:
+def growth(subject: Subject, outputs: Mapping[str, torch.Tensor]) -> float:
     """How many times larger the outputs are than those at the sample, at most."""
     before = ((o.name, rms(o.value.detach())) for o in subject.run.outputs if o.differentiable)
     return max((rms(outputs[k]) / (size or 1.0) for k, size in before if k in outputs), default=1.0)

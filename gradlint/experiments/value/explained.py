@@ -60,7 +60,7 @@ def what_explains(
         explained = "solver"
     elif right_when_kept_fine(subject, position):
         explained = "stored"
-    elif sample.kind == "extreme" and is_lost_in_rounding(subject, position):
+    elif (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position):
         explained = "rounding"
     elif (chosen or sample.origin == "inferred") and is_guarded(subject):
         explained = "clamped"

@@ -9,6 +9,11 @@ not, and crashes there, reveal a 32-bit index. Needs a GPU with enough free memo
 times all huge tensors); left out where it would take longer than 20 s. Cost: 2 small and 1 huge
 forward and backward call.
 
+On the CPU, where Triton interprets kernels, the sample's values are laid so far apart that offsets
+between them pass 2³¹ elements (this takes addresses, and 48 MiB of memory for each tensor). A
+product of a row number and a stride in 32 bits wraps around there; a count of elements beyond 2³¹
+is left to a GPU. Cost: 2 forward and backward calls.
+
 Why it matters
 --------------
 ``int i = blockIdx.x * blockDim.x + threadIdx.x`` and ``tl.program_id(0) * stride`` wrap around.
@@ -76,9 +81,12 @@ from __future__ import annotations
 import torch
 
 from gradlint.base.text import error_line
+from gradlint.experiments.baseline_comparison import Difference
+from gradlint.experiments.device.far_apart import FarRun, run_far_apart
+from gradlint.experiments.device.interpreted_kernels import triton_interprets
 from gradlint.experiments.device.tiled_sample import TiledRun, WrongBlock, run_beyond_limit
-from gradlint.experiments.outcomes import skipped
-from gradlint.experiments.preconditions import why_not_on_cuda
+from gradlint.experiments.outcomes import inconclusive, skipped
+from gradlint.experiments.preconditions import why_layouts_not_comparable, why_not_on_cuda
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
@@ -93,8 +101,11 @@ _HELP = (
 
 
 def probe(subject: Subject) -> Outcome:
-    """Run the op on more than 2³¹ elements."""
+    """Run the op on more than 2³¹ elements, or with offsets beyond 2³¹."""
     reason = why_not_on_cuda(subject)
+    if reason and triton_interprets():
+        reason = why_layouts_not_comparable(subject)
+        return skipped(reason) if reason else judged_far_apart(subject, run_far_apart(subject))
     if reason:
         return skipped(reason)
 
@@ -103,6 +114,34 @@ def probe(subject: Subject) -> Outcome:
     found = run_beyond_limit(subject, free_bytes=free)
     torch.cuda.empty_cache()
     return judged(subject, found)
+
+
+def judged_far_apart(subject: Subject, found: FarRun) -> Outcome:
+    """The outcome of a call with values far apart."""
+    if found.reason:
+        return skipped(found.reason)
+    if found.loops and (found.outputs or found.gradients):
+        return inconclusive(
+            f"it is wrong where offsets pass 2³¹, and `{found.loops[0]}` has a loop: Triton's "
+            "interpreter counts it in 32 bits, a GPU may count it in 64"
+        )
+    findings = [_far_finding(subject, item, output=True) for item in found.outputs[:1]]
+    findings = findings or [_far_finding(subject, item, output=False) for item in found.gradients]
+    note = f"offsets up to {found.offset}"
+    return Outcome("fail" if findings else "pass", findings, note=note)
+
+
+def _far_finding(subject: Subject, found: Difference, *, output: bool) -> Finding:
+    what = f"`{found.name}`" if output else f"gradient for `{found.name}`"
+    return subject.finding(
+        RULE,
+        f"{what} is wrong where the inputs' rows are so far apart that offsets pass 2³¹",
+        output=found.name if output else None,
+        input=None if output else found.name,
+        index=found.index,
+        evidence=found.evidence(),
+        help=_HELP,
+    )
 
 
 def judged(subject: Subject, found: TiledRun) -> Outcome:

@@ -98,6 +98,8 @@ from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
+from gradlint.trace.divisions import MakesNan
+from gradlint.trace.op_io import OpRaised
 
 RULE = rule_of(__name__)
 
@@ -144,6 +146,21 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", findings, note=sizes.left_out)
 
 
+def _forward_makes_nan(there: Subject) -> bool:
+    """Whether forward itself computes NaN, which no output shows as all are empty: the mean of
+    nothing, through which every derivative is NaN."""
+    watched, problem = MakesNan(), there.problem
+    before = problem.surroundings
+    problem.surroundings = lambda: watched
+    try:
+        problem.forward()
+    except OpRaised:
+        return False
+    finally:
+        problem.surroundings = before
+    return watched.found
+
+
 def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
     """Findings where all outputs are empty, so that nothing depends on anything."""
     if any(output.value.numel() for output in item.judgement.outputs):
@@ -151,6 +168,7 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
     torch_owned = is_torch_owned_backward(subject)
+    singular = _forward_makes_nan(item.judgement.subject)
     # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
     # through) was reported at the sample.
     judged = judged_inputs(subject)
@@ -165,7 +183,11 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
                 subject.finding(
                     RULE,
                     f"gradient for `{given.name}` is not zero where {item.words}",
-                    grounds=subject.grounds(where="empty", torch_owned=torch_owned),
+                    grounds=subject.grounds(
+                        where="empty",
+                        torch_owned=torch_owned,
+                        explained="singular" if singular and bool(gradient.isnan().any()) else None,
+                    ),
                     cause="empty",
                     cause_text="all outputs are empty, so nothing depends on it"
                     + (f"; {TORCH_OWNED_NOTE}" if torch_owned else ""),

@@ -98,6 +98,7 @@ import torch
 
 from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
+from gradlint.experiments.device.interpreted_kernels import raised_by_interpreter
 from gradlint.experiments.forward_operators import is_random, why_not_traced
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_transformable
@@ -110,6 +111,7 @@ from gradlint.experiments.transforms.compiled import (
     opcheck,
     usable_layout,
     why_not_compiled,
+    without_collecting,
 )
 from gradlint.experiments.transforms.reference_points import (
     Point,
@@ -148,21 +150,24 @@ def probe(subject: Subject) -> Outcome:
         findings = _checked(subject) if subject.op.kind == "library" else []
         if any(finding.severity == "error" for finding in findings):
             return Outcome("fail", findings)
-        outcome = _compared(subject)
+        with without_collecting():
+            outcome = _compared(subject)
     outcome.findings[:0] = findings
     return outcome
 
 
 def _compared(subject: Subject) -> Outcome:
     start, other, layout = sample_point(subject), nearby_point(subject), usable_layout(subject)
+    nodes = subject.run.nodes
     try:
         with compiled(subject.problem) as (problem, graphs):
             findings = _differences(subject, problem, start, layout, "torch.compile")
+            traced = graphs.functions == len(nodes)
             if not findings and other is not None:
                 where = "torch.compile at values other than those it was compiled with"
                 findings = _differences(subject, problem, other, layout, where)
-        if not findings and subject.run.nodes:
-            findings = _through_compiled_autograd(subject)
+        if not findings and nodes:
+            findings = _through_compiled_autograd(subject, traced=traced)
     except OpRaised as raised:
         return _raised(subject, raised.error)
     except Exception as error:
@@ -185,10 +190,10 @@ def _differences(
     return [_finding(subject, *item, where) for item in differences_from(subject, got, point)]
 
 
-def _through_compiled_autograd(subject: Subject) -> list[Finding]:
+def _through_compiled_autograd(subject: Subject, *, traced: bool) -> list[Finding]:
     problem = subject.problem
     leaves, outputs = problem.linearize()
-    with compiled_backward():
+    with compiled_backward(traced=traced):
         gradients = problem.pull_from(outputs, leaves, subject.run.cotangents)
     summed = [_as_the_engine(*pair) for pair in zip(gradients, leaves, strict=True)]
     found = differences_from(subject, ([], summed), sample_point(subject))
@@ -223,7 +228,7 @@ def _finding(subject: Subject, found: Difference, is_output: bool, where: str) -
 def _checked(subject: Subject) -> list[Finding]:
     """What opcheck says of a registered operator."""
     failed = opcheck(subject)
-    if failed is None:
+    if failed is None or raised_by_interpreter(failed.error):
         return []
     return [
         subject.finding(
@@ -242,6 +247,10 @@ def _checked(subject: Subject) -> list[Finding]:
 
 def _raised(subject: Subject, error: BaseException) -> Outcome:
     """It is not the op's fault where the compiler gives up; it is where compiled code raises."""
+    if raised_by_interpreter(error):
+        return skipped(
+            "torch.compile can't trace Triton's interpreter, which runs in the kernels' place here"
+        )
     if type(error).__module__.startswith("torch._dynamo") or is_refusal(error):
         keep_out = (
             "keep it out of compiled regions with torch.compiler.disable, or make it a registered "

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 
 from gradlint.model.settings import DTYPES
 from tests.gpu.support.table import Row
+from tests.kernels.support import triton_examples
 from tests.kernels.support.faulty import TWINS, Twin
 
 #: Seconds for a stage: a machine that is lent may take ten minutes for a command, and the clock
@@ -299,6 +300,48 @@ def _checked_twins(commands: Commands, group: Sequence[Twin], shows: str, dtype:
     return rows
 
 
+def triton(commands: Commands) -> list[Row]:
+    """``examples/triton``: right kernels and faulty twins; in a rehearsal by Triton's
+    interpreter."""
+    where, name = commands.where, "examples/triton"
+    if triton_examples.MISSING:
+        return [Row("triton", name, f"skipped: {triton_examples.MISSING}")]
+    more = ["--triton-interpret"] if where.rehearsal else ["--require-device"]
+    right = triton_examples.right_specs()
+    if where.rehearsal:
+        right = right[-1:]
+        more += ["--dtype", "float64", "--select", "GL404"]
+    rows = _triton_rows(commands, "triton", right, more, dict.fromkeys(right, ("pass",)))
+    if where.rehearsal:
+        more = [*more[:-4], "--select", "GL404,GL806"]
+    twins = {twin.spec: twin.codes for twin in triton_examples.TWINS}
+    return rows + _triton_rows(commands, "triton-twins", list(twins), more, twins)
+
+
+def _triton_rows(
+    commands: Commands,
+    name: str,
+    paths: Sequence[str],
+    options: Sequence[str],
+    expected: Mapping[str, tuple[str, ...]],
+) -> list[Row]:
+    """A row for each of ``paths``, by its verdict and the codes of what was found; one of those
+    ``expected`` must be among them."""
+    command = _check(commands.where, paths, "-j", "1", *options)
+    found, why, seconds = commands.json(name, command)
+    if found is None:
+        return [Row("triton", name, why, False, seconds)]
+    rows = []
+    for path, target in zip(paths, found["targets"], strict=True):
+        codes = sorted({f["code"] for f in target["findings"] if f["severity"] != "info"})
+        good = not {target["verdict"], *codes}.isdisjoint(expected[path])
+        # What a rehearsal leaves out can't find the twin that shows there alone.
+        good |= commands.where.rehearsal and not codes and target["verdict"] != "error"
+        result = f"{target['verdict']}: {', '.join(codes)}" if codes else target["verdict"]
+        rows.append(Row("triton", path.removeprefix("examples/triton/"), result, good))
+    return [Row("triton", name, f"{len(rows)} operators", True, seconds), *rows]
+
+
 def _unfit(shows: str, where: Where) -> str:
     import torch
 
@@ -326,5 +369,5 @@ def _check(where: Where, targets: Sequence[str], *options: str) -> list[str]:
 STAGES: dict[str, tuple[Part, ...]] = {
     "A": (probe, build, benchmark, agreement),
     "B": (specs, tests, index_overflow),
-    "C": (twins,),
+    "C": (twins, triton),
 }

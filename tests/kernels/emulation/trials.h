@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/block.h"
+#include "common/launch.h"
 #include "launch.h"
 
 namespace gradlint::cpu {

@@ -60,7 +60,9 @@ FAULTS = (
     Fault("sign_ste", "math::fabs(x) <= 1", "math::fabs(x) <= 2"),
     Fault("silu", "2 + x * (s.opposite - s.at)", "2 - x * (s.opposite - s.at)", "GL501"),
     Fault("soft_rank", "(g - widened(grad_output[j]))", "(g + widened(grad_output[j]))"),
-    Fault("soft_threshold", ": x + shift;", ": -x - shift;"),
+    Fault(
+        "soft_threshold", ": x - math::copysign(shift, x);", ": 2 * x - math::copysign(shift, x);"
+    ),
     Fault("square", "return 2 * x;", "return 3 * x;"),
     Fault("weighted_sum", "    out[0] = in[0] * in[1];", "    out[0] = 2 * in[0] * in[1];"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -217,6 +218,27 @@ def test_compiling_leaves_nothing_behind(probed: Probed) -> None:
     assert probed(COMPILE, Cube, point(3, 4)).verdict == "pass"
     assert logging.root.manager.disable == before
     assert not torch._dynamo.compiled_autograd.compiled_autograd_enabled
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_backward_is_traced_once_at_least(probed: Probed, breaks: bool) -> None:
+    """By Dynamo with forward, or where that is not traced, on its way through compiled autograd."""
+
+    class Op(Cube):
+        @staticmethod
+        def forward(x: Tensor) -> Tensor:
+            if breaks:
+                torch._dynamo.graph_break()
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return grad_output * (6 if torch.compiler.is_compiling() else 3) * x**2
+
+    (finding,) = probed(COMPILE, Op, point(3)).findings
+    assert finding.message.endswith("compiled autograd" if breaks else "torch.compile")
 
 
 def test_missing_fake_kernel_is_no_error(probed: Probed) -> None:
