@@ -9,7 +9,7 @@ from typing import Any
 from gradlint.recorded.written import LONGEST_TEXT
 
 #: Share of the program's time that looking at calls may take, and seconds that it may save up
-#: while the program does other work (heuristic: some hundred looks of 2 to 5 µs).
+#: while the program does other work (heuristic: some hundred looks of 3 µs).
 SHARE, MOST_SAVED = 0.02, 0.001
 #: Calls of an operator that are looked at whatever that costs.
 FIRST_LOOKED = 64
