@@ -201,10 +201,17 @@ def _permuting(plan: Plan, name: str, guess: TensorGuess) -> Iterator[Plan]:
                 yield whole.changed(name, order, _ASKED + _STEP * step)
 
 
+#: What operations say of a segment without elements: of its maximum, its repetition, its reshape.
+_EMPTY_SEGMENT = re.compile(
+    r"(?i)repeats can ?not be negative|non-zero size|non-?empty|is empty|empty (?:tensor|list|seq)"
+    r"|numel\(\) == 0|has no identity|of 0 elements"
+)
+
+
 def _fewer_segments(failed: FailedAttempt) -> Iterator[Plan]:
-    """Fewer bounds of segments than there are elements, where a segment would be shorter than
-    empty."""
-    if not re.search(r"(?i)repeats can ?not be negative", failed.failure.text):
+    """Fewer bounds of segments than there are elements, where a segment would be empty, or shorter
+    than that."""
+    if not _EMPTY_SEGMENT.search(failed.failure.text):
         return
     for _, guess in failed.plan.tensors():
         bounds = guess.dtype == "int" and guess.domain in ("offsets", "pointers")

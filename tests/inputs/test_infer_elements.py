@@ -170,3 +170,27 @@ def test_inputs_at_which_an_iteration_runs_away_are_not_meant() -> None:
     w, _ = infer(from_object(Diverges), 0)[0].args
     r = Diverges.apply(*infer(from_object(Diverges), 0)[0].args)
     assert float(r.abs().max()) < 1e6, w
+
+
+class RaggedMax(Function):
+    """No segment may be empty, as a maximum needs an element."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, ptr: torch.Tensor) -> torch.Tensor:
+        pairs = zip(ptr[:-1].tolist(), ptr[1:].tolist())  # noqa: B905
+        found = [(x[a:b].max(0), a) for a, b in pairs]
+        ctx.save_for_backward(torch.stack([best.indices + a for best, a in found]))
+        ctx.size = len(x)
+        return torch.stack([best.values for best, _ in found])
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (at,) = ctx.saved_tensors
+        return grad.new_zeros(ctx.size, *grad.shape[1:]).scatter(0, at, grad), None
+
+
+def test_segments_that_must_not_be_empty_are_not() -> None:
+    x, ptr = infer(from_object(RaggedMax), 0)[0].args
+    assert bool((ptr.diff() > 0).all())
+    assert int(ptr[-1]) == len(x)
+    assert len(ptr) > 2
