@@ -49,7 +49,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " a Function that has a vmap or jvp of its own); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
-        " input that the documentation calls a constant; NaN where forward"
+        " input that the documentation calls a constant, or for which a Function inside returns"
+        " None where that looks meant; a function that was guessed and that backward calls; NaN"
+        " where forward"
         " divides by an input that is zero; digits that cancel at large magnitudes; numbers that"
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
@@ -200,6 +202,11 @@ POLICY = (
         "info",
         "backward calls a function that was guessed: what it returns there, only the op's own does",
         lambda g: g.explained == "called",
+    ),
+    Reason(
+        "warning",
+        "a Function inside returns None for it, and gradlint alone asked for its gradient",
+        lambda g: g.explained == "asked",
     ),
     Reason(
         "warning",

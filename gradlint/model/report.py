@@ -101,7 +101,8 @@ Where = Literal[
 #: which forward's own operations have no finite derivative, a value of a parameter that training
 #: hardly meets, random numbers that only backward draws, an argument that only backward depends on,
 #: gradients in the tangent space of a group, an input that the documentation calls a constant, one
-#: for which a Function inside returns None while nothing says that a gradient is meant,
+#: for which a Function inside returns None while nothing says that a gradient is meant, or while
+#: gradlint alone asked for it,
 #: documentation that speaks of a natural gradient or of relevance, or an orthonormal basis of which
 #: only what it spans has the gradient that is returned.
 Explanation = Literal[
@@ -127,6 +128,7 @@ Explanation = Literal[
     "tangent",
     "constant",
     "no-gradient",
+    "asked",
     "geometry",
     "attribution",
     "substitute",

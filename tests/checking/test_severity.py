@@ -69,6 +69,7 @@ CASES = {
     "relevance in words": (Grounds(explained="attribution"), "warning"),
     "a constant in words": (Grounds(explained="constant"), "info"),
     "a guessed function that backward calls": (Grounds(explained="called"), "info"),
+    "a gradient that nobody asked for": (Grounds(explained="asked"), "warning"),
     "a constant of a Function inside": (Grounds(explained="no-gradient"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),

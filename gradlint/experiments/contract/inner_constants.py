@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradlint.experiments.contract.constants import is_constant_by_name
-from gradlint.experiments.contract.meant_gradients import said_of, why_meant
+from gradlint.experiments.contract.meant_gradients import is_of_loss, said_of, why_meant
 from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.finite.extremes import parameters_of
 from gradlint.experiments.returned_gradients import ReturnedGradient, returned_gradients
@@ -25,6 +25,16 @@ def is_inner_constant(subject: Subject, position: int) -> bool:
         return False
     return any(
         is_taken_as_constant(subject, item, position)
+        for item in returned_gradients(subject)
+        if item.needed and item.value is None and leaf_of(item) == position
+    )
+
+
+def is_inner_chosen(subject: Subject, position: int) -> bool:
+    """Whether a Function inside returned None for the input at ``position``, and gradlint alone
+    asked for its gradient."""
+    return any(
+        is_chosen(subject, item, position)
         for item in returned_gradients(subject)
         if item.needed and item.value is None and leaf_of(item) == position
     )
@@ -50,11 +60,13 @@ def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
 def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int) -> bool:
     """Whether the input at ``position``, for which a Function inside returned None, may be a
     constant: :func:`is_chosen`, nothing says that a gradient is meant, and its name says that it is
-    a constant or another tensor has none either."""
+    a constant, another tensor has none either, or it weights a loss beside a target."""
     if not is_chosen(subject, item, position) or why_gradient_meant(subject, item):
         return False
     without = [one for one in _beside(subject, item) if one.value is None]
-    return len(without) > 1 or is_constant_by_name(item.node.arguments[item.position])
+    names = item.node.arguments
+    others = [name for k, name in enumerate(names) if k != item.position]
+    return len(without) > 1 or is_constant_by_name(names[item.position]) or is_of_loss(others)
 
 
 def _beside(subject: Subject, item: ReturnedGradient) -> list[ReturnedGradient]:
@@ -76,13 +88,14 @@ def why_gradient_meant(subject: Subject, item: ReturnedGradient) -> str:
 def _by_default(subject: Subject, item: ReturnedGradient, returned: Sequence[bool]) -> str:
     """Why what stands in for the argument where it is None says that it has a gradient."""
     signature = subject.op.signature
-    parameter = signature.parameters.get(item.name) if signature is not None else None
     function, names = item.node.function, item.node.arguments
+    name = names[item.position]
+    parameter = signature.parameters.get(name) if signature is not None else None
     if parameter is None or parameter.default is not None:
         return ""
-    if said_of(function, item.name, names) is False:
+    if said_of(function, name, names) is False:
         return ""
     others = [name for name, has in zip(names, returned, strict=False) if has]
-    reason = default_tells(function, item.name, others)
+    reason = default_tells(function, name, others)
     # A backward that is no derivative, as of a rounding, says nothing about the argument.
     return "" if reason and subject.wrong_inputs else reason

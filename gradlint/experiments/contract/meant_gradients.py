@@ -52,6 +52,8 @@ _STILL = frozenset(
 
 #: Names of arguments of losses, whose weights are constants by habit.
 _OF_LOSSES = re.compile(r"target|label|mask|ignore|reduction|^gt$|pred|logit|prob")
+#: Names of what a loss compares with; a mask or logits have others than losses, too.
+_TARGET = re.compile(r"targets?|labels?|gt|ground_?truth")
 
 #: Most tensors of an operator whose ``weight`` counts as one of its parameters: where there are
 #: more, it is often frozen and others are trained in its place (heuristic, from low-rank adapters).
@@ -274,6 +276,11 @@ def _alike(name: str, with_gradient: Sequence[str]) -> str:
 
 def _words(name: str) -> list[str]:
     return [word for word in re.split(r"_|(?<=[a-z])(?=\d)", name.lower()) if word]
+
+
+def is_of_loss(names: Sequence[str]) -> bool:
+    """Whether arguments of these names are those of a loss: one of them is a target."""
+    return any(_TARGET.fullmatch(name.lower()) for name in names)
 
 
 def _by_name(name: str, names: Sequence[str]) -> str:

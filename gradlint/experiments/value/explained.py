@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from gradlint.experiments.contract.constants import is_constant
-from gradlint.experiments.contract.inner_constants import is_inner_constant
+from gradlint.experiments.contract.inner_constants import is_inner_chosen, is_inner_constant
 from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
@@ -49,6 +49,8 @@ def what_explains(
         return {"explained": "constant"}
     if is_inner_constant(subject, position):
         return {"explained": "no-gradient"}
+    if is_inner_chosen(subject, position):
+        return {"explained": "asked"}
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
             return {"torch_owned": True}

@@ -378,8 +378,33 @@ def test_a_constant_by_name_is_one_from_outside_too() -> None:
     assert found == [("GL401", "info", "noise")]
 
 
+class WeightedLoss(Function):
+    @staticmethod
+    def forward(ctx: Any, pred: Tensor, target: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(pred, target, w)
+        return (w * (pred - target) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        pred, target, w = ctx.saved_tensors
+        return 2 * g * w * (pred - target), None, None
+
+
+def weighted_loss(pred: Tensor, target: Tensor, w: Tensor) -> Tensor:
+    return WeightedLoss.apply(pred, target, w)
+
+
+def test_a_weight_beside_a_target_is_a_constant_from_outside_too() -> None:
+    report = gradlint.check(weighted_loss, select=["GL103", "GL401"], seed=0)
+    found = {f.severity for target in report.targets for f in target.findings}
+    assert found == {"info"}
+
+
 def test_the_only_tensor_without_gradient_is_a_warning_from_outside() -> None:
     assert told(product) == [("warning", "y", "")]
+    report = gradlint.check(product, select=["GL103", "GL401"], seed=0)
+    found = {(f.code, f.severity) for target in report.targets for f in target.findings}
+    assert found == {("GL103", "warning"), ("GL401", "warning")}
 
 
 def test_a_gradient_that_was_meant_is_a_warning_from_outside_too() -> None:
