@@ -15,11 +15,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.text import error_line, without_password
@@ -62,9 +62,6 @@ _MOST_SENT = 10
 #: How Python says that gradlint can't be imported, and what is said of it here.
 _ABSENT = re.compile(r"No module named \W{0,2}gradlint")
 _NOT_INSTALLED = "gradlint is not installed there"
-
-
-T = TypeVar("T")
 
 
 class ClusterLost(RuntimeError):
@@ -230,8 +227,14 @@ class ClusterExecutor(Executor):
                 ) from None
 
     def _client_of(self, limit: float) -> Any:
-        where = self._cluster or self._address
-        return self._dask.Client(where, timeout=limit, set_as_default=False)
+        kind = self._dask.Client
+        client = kind.__new__(kind)  # at hand to be closed where it can't connect
+        try:
+            client.__init__(self._cluster or self._address, timeout=limit, set_as_default=False)
+        except BaseException:
+            _close(client, 1.0)
+            raise
+        return client
 
     def _look(self, gpu: bool) -> bool:
         """Look at all workers. Returns whether all see the folder of this run.
@@ -277,10 +280,11 @@ class ClusterExecutor(Executor):
         return all(answer["folder"] and answer["files"] == ours for answer in found.values())
 
     def _end(self) -> None:
-        for thing in (self._client, self._cluster):
-            if thing is not None:
-                with suppress(Exception):
-                    thing.close(timeout=5)
+        if self._client is not None:
+            _close(self._client, 5.0)
+        if self._cluster is not None:
+            with suppress(Exception):
+                self._cluster.close(timeout=5)
         self._client = self._cluster = None
 
     # -- items ----------------------------------------------------------------------------------
@@ -391,8 +395,7 @@ class ClusterExecutor(Executor):
 
     def _come_back(self) -> None:
         """Connect anew to a scheduler that went away, and send again what it knew."""
-        with suppress(Exception):
-            self._client.close(timeout=2)
+        _close(self._client, 2.0)
         try:
             if self._cluster is not None:
                 raise GradlintError("the local cluster ended")
@@ -414,24 +417,40 @@ class ClusterExecutor(Executor):
         self._closing.set()
 
 
-def _within(seconds: float, make: Callable[[], T]) -> T:
-    """What ``make`` returns. Dask has limits of its own, and waits for ever all the same for what
-    takes its connection and never answers.
+def _close(client: Any, seconds: float) -> None:
+    """Close a client, or give it up after ``seconds``, so that nothing is left to do for its
+    finalizer. Dask's closes a client that is still open in whatever thread the garbage collector
+    runs, and waits there for a lock of all clients: for ever, if that thread holds it because it
+    starts another."""
+    with suppress(Exception):
+        client.close(timeout=seconds)
+    client.status = "closed"
+
+
+def _within(seconds: float, connect: Callable[[], Any]) -> Any:
+    """The client that ``connect`` returns. Dask has limits of its own, and waits for ever all the
+    same for what takes its connection and never answers.
 
     Raises:
-        TimeoutError: it took longer; what it does then is of no concern.
+        TimeoutError: it took longer; a client that comes later is closed.
     """
-    made: Future[T] = Future()
+    made: Future[Any] = Future()
 
     def run() -> None:
         try:
-            made.set_result(make())
+            client = connect()
         except BaseException as error:
-            made.set_exception(error)
+            if not made.cancelled():
+                made.set_exception(error)
+            return
+        try:
+            made.set_result(client)
+        except InvalidStateError:
+            _close(client, 1.0)
 
     threading.Thread(target=run, name="gradlint-connects", daemon=True).start()
     wait([made], seconds)
-    if not made.done():
+    if made.cancel():
         raise TimeoutError
     return made.result()
 

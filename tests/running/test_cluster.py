@@ -4,6 +4,7 @@ twice where workers and the scheduler are."""
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import re
@@ -12,8 +13,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +184,49 @@ def test_a_scheduler_that_is_not_there(
     assert re.search(told, str(run.usage[0]))
     assert "1.23" not in str(run.usage[0])
     assert [target.verdict for target in run.report.targets] == ["skipped"] * 6
+
+
+def test_clients_are_closed_that_did_not_connect(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask's finalizer of an open one can wait for ever for what its thread holds."""
+    client = importlib.import_module("distributed").Client
+    begun: list[Any] = []
+    plain = client.__init__
+
+    def noted(self: Any, *args: Any, **options: Any) -> None:
+        begun.append(self)
+        plain(self, *args, **options)
+
+    monkeypatch.setattr(client, "__init__", noted)
+    monkeypatch.setattr(_cluster, "CONNECT_S", 1.0)
+    for address in ("nonsense://host:1", "tcp://127.0.0.1:9"):
+        with pytest.raises(GradlintError, match="can't be reached"):
+            _cluster.opened(address, str(folder))
+    assert [made.status for made in begun] == ["closed"] * 2
+
+
+def test_a_client_that_comes_too_late_is_closed() -> None:
+    """What takes its time to connect goes on to, after it was given up."""
+    late = threading.Event()
+    client = types.SimpleNamespace(status="running", close=lambda timeout: None)
+
+    def connect() -> types.SimpleNamespace:
+        late.wait(PATIENCE)
+        return client
+
+    with pytest.raises(TimeoutError):
+        _cluster._within(0.01, connect)
+    assert client.status == "running"
+    late.set()
+    wait_for(lambda: client.status == "closed")
+    assert _cluster._within(PATIENCE, lambda: 3) == 3
+    with pytest.raises(OSError, match="refused"):
+        _cluster._within(PATIENCE, partial(_raise, OSError("refused")))
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_a_cluster_without_workers(
