@@ -71,6 +71,9 @@ class Mending(Protocol):
         """Search for verified changes for what ``report`` says and show them; whether there are
         any."""
 
+    def ask(self) -> None:
+        """Ask whether to write what was shown."""
+
     def write(self) -> None:
         """Write what was shown, and say what came of it."""
 
@@ -144,11 +147,13 @@ class Session:
             return
         report = Report(list(self._last.values()), fail_on=self._settings.fail_on)
         self._offered = self._mending.search(report)
-        # What came meanwhile is no answer to a question that had not been asked.
+        # What came meanwhile is no answer: the question is asked after it was taken.
         while (early := self._next(0.0)) is not None:
             if early not in ("yes", "no"):
                 self._held = early
                 break
+        if self._offered:
+            self._mending.ask()
 
     def _answered(self, happening: Files | Key) -> None:
         """Write what was offered, or withdraw it: whatever else happens, it may not fit any more.

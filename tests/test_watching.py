@@ -138,6 +138,9 @@ class Mending:
         self.done.append(", ".join(f"{one.target} {one.verdict}" for one in report.targets))
         return self._finds
 
+    def ask(self) -> None:
+        self.done.append("ask")
+
     def write(self) -> None:
         self.done.append("write")
 
@@ -163,7 +166,8 @@ def test_a_fix_is_written_only_where_yes_comes_next(
     write("squares.py", "Square", "3")
     mending = Mending(finds=finds)
     session(["fix", *happenings], ["squares.py:Square"], mending)
-    assert mending.done == ["squares.py:Square fail", *done]
+    asked = ["ask"] if finds else []
+    assert mending.done == ["squares.py:Square fail", *asked, *done]
 
 
 def test_yes_before_the_question_is_no_answer() -> None:
@@ -184,7 +188,31 @@ def test_yes_before_the_question_is_no_answer() -> None:
     mending.search = search  # type: ignore[method-assign]
     settings = Settings(seed=1, select=("GL401",))
     Session(["squares.py"], settings, take, lambda _: None, mending).run()
-    assert mending.done == ["leave"]
+    assert mending.done == ["ask", "leave"]
+    assert early == []
+
+
+def test_an_answer_to_the_question_is_never_taken_for_an_early_one() -> None:
+    """Whoever waits for the question answers at once."""
+    write("squares.py", "Square", "3")
+    mending = Mending()
+    answers: list[Happening] = []
+    left: list[Happening] = ["fix"]
+
+    def ask() -> None:
+        answers.append("yes")
+
+    def take(seconds: float) -> Happening:
+        if answers:
+            return answers.pop()
+        if not seconds:
+            return None
+        return left.pop(0) if left else "quit"
+
+    mending.ask = ask  # type: ignore[method-assign]
+    settings = Settings(seed=1, select=("GL401",))
+    Session(["squares.py"], settings, take, lambda _: None, mending).run()
+    assert mending.done == ["squares.py:Square fail", "write"]
 
 
 def test_a_save_meanwhile_overtakes() -> None:

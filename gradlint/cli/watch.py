@@ -206,11 +206,13 @@ class _Mending:
             _console.print_error(error)
             return False
         self._page(self._found)
+        return any(one.fix is not None for one in self._found)
+
+    def ask(self) -> None:
+        """Ask whether to write what was shown."""
         count = sum(one.fix is not None for one in self._found)
-        if count:
-            what = "the change" if count == 1 else f"the {count} changes"
-            _console.write(f"write {what}? y: yes, n: no\n")
-        return count > 0
+        what = "the change" if count == 1 else f"the {count} changes"
+        _console.write(f"write {what}? y: yes, n: no\n")
 
     def write(self) -> None:
         """Write what was shown, each file whole or not at all, and not if it changed meanwhile."""
