@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import re
 import socket
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError, wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -129,6 +130,9 @@ class ClusterExecutor(Executor):
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._no_more = False
+        self._quiet = ExitStack()
+        # What is lost is said here, in our words; Dask's come with tracebacks.
+        self._quiet.enter_context(dask.utils.silence_logging_cmgr(logging.CRITICAL))
         try:
             if address.startswith("local:"):
                 self._cluster = self._local(int(address.removeprefix("local:")), gpu)
@@ -286,6 +290,7 @@ class ClusterExecutor(Executor):
             with suppress(Exception):
                 self._cluster.close(timeout=5)
         self._client = self._cluster = None
+        self._quiet.close()
 
     # -- items ----------------------------------------------------------------------------------
 

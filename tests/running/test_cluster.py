@@ -108,7 +108,9 @@ def without_times(report: Report) -> Any:
     return targets
 
 
-def test_worker_and_scheduler_are_lost(folder: Path, cluster: Cluster) -> None:
+def test_worker_and_scheduler_are_lost(
+    folder: Path, cluster: Cluster, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A worker is killed while it works, then the scheduler; a new worker comes with it."""
     cluster.start_worker()
     cluster.start_worker()
@@ -127,6 +129,7 @@ def test_worker_and_scheduler_are_lost(folder: Path, cluster: Cluster) -> None:
     run = execute(["ops.py"], settings, on_progress=progress)
     assert (run.usage, run.internal) == ([], [])
     assert sorted(done) == [f"ops.py:Op{number}" for number in range(6)]  # none twice
+    assert "Traceback" not in capfd.readouterr().err
     local = execute(["ops.py"], SETTINGS)
     assert [target.verdict for target in run.report.targets] == [
         *("pass", "pass", "pass", "fail", "pass", "pass")
