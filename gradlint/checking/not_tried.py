@@ -25,7 +25,7 @@ _STORAGE = frozenset(
 _COMPLEX = frozenset(
     {
         *("is_complex", "conj", "conj_physical", "resolve_conj"),
-        *("view_as_real", "view_as_complex", "mH", "adjoint"),
+        *("view_as_real", "view_as_complex", "mH"),
     }
 )
 

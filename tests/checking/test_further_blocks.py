@@ -115,6 +115,22 @@ class GramOfReal(Gram):
         return (g + g.mT) @ a
 
 
+class Transposable(Function):
+    """a b, or the transpose of a times b, of real matrices."""
+
+    @staticmethod
+    def forward(ctx, a, b, adjoint=False):
+        ctx.save_for_backward(a, b)
+        ctx.adjoint = adjoint
+        return (a.mT if adjoint else a) @ b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        of_a = g @ b.mT
+        return (of_a.mT if ctx.adjoint else of_a), (a if ctx.adjoint else a.mT) @ g, None
+
+
 class Root(Function):
     """The root of a number by Newton's method, with a gradient that holds once it has converged."""
 
@@ -151,7 +167,9 @@ def test_a_fault_that_one_block_or_an_equal_number_of_groups_hides_is_found(name
     assert where in wrong_at(check(thing))
 
 
-@pytest.mark.parametrize("thing", [CentredInBlocks, Coarse, Coarsened, Interleaved, Gram, Root])
+@pytest.mark.parametrize(
+    "thing", [CentredInBlocks, Coarse, Coarsened, Interleaved, Gram, Transposable, Root]
+)
 def test_right_twins_and_iterations_that_need_all_their_steps_pass(thing):
     report = check(thing)
     assert report.verdict == "pass"
