@@ -46,6 +46,7 @@ from gradlint.inputs.designed_arguments import (
     several_arguments,
     with_arguments,
 )
+from gradlint.inputs.designed_blocks import smaller_blocks, unlike_factors
 from gradlint.inputs.designed_broadcasts import broadcast
 from gradlint.inputs.designed_constructions import (
     constructions_with_optionals,
@@ -236,6 +237,10 @@ class FurtherSamples:
         sample = with_seen_domains(op, self.subject.sample)
         inferred = sample.origin == "inferred"
         yield from other_arguments(op, sample, seed)
+        if inferred and self.subject.coverage is not None:
+            divisors = self.subject.coverage.divisors()
+            yield from smaller_blocks(op, sample, divisors, seed)
+            yield from unlike_factors(op, sample, divisors, self._taken, seed)
         watched = self._watched()
         if watched is None:
             return

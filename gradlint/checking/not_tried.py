@@ -23,7 +23,10 @@ _STORAGE = frozenset(
 
 #: Names in the code of an op that was written for complex numbers, too.
 _COMPLEX = frozenset(
-    {"is_complex", "conj", "conj_physical", "resolve_conj", "view_as_real", "view_as_complex"}
+    {
+        *("is_complex", "conj", "conj_physical", "resolve_conj"),
+        *("view_as_real", "view_as_complex", "mH"),
+    }
 )
 
 #: Names in code that takes real numbers, and is complex in between only.

@@ -507,7 +507,7 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         if given >= VARIANTS or search.out_of_time:
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
-        is_tensor = label.endswith("given")
+        is_tensor, apart = label.endswith("given"), False
         constant = _with_constant(other, label.split(" ")[0]) if is_tensor else other
         if outcome.score == 5 and constant is not other:
             tried = attempt(search.op, constant, search.seed, search.keywords)
@@ -518,14 +518,30 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
             repaired = search.repair(other)
             if repaired is None and constant is not other:
                 repaired = search.repair(constant)
+            if repaired is None and is_tensor:
+                repaired = _repaired_apart(search, other)
+                apart = repaired is not None
             if repaired is not None:
                 other, outcome = repaired.plan, repaired.trial
-        if is_tensor and (outcome.shapes != trial.shapes or outcome.reduced):
+        if is_tensor and not apart and (outcome.shapes != trial.shapes or outcome.reduced):
             name = label.split(" ")[0]
             other, outcome = _keeping_shapes(search, plan, trial, name, (other, outcome))
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome
+
+
+def _repaired_apart(search: Search, plan: Plan) -> Found | None:
+    """``plan`` repaired at sizes that no parameter of the module has: where a batch is by chance as
+    long as a row of a weight, an error that names this size says nothing about the weight."""
+    module = search.op.module
+    if module is None:
+        return None
+    held = {size for parameter in module.parameters() for size in parameter.shape}
+    if not held & {size for axis, size in plan.sizes().items() if axis not in dict(plan.fixed)}:
+        return None
+    pool = tuple(size for size in SEARCH_SIZES if size not in held)
+    return search.repair(replace(plan, pool=pool))
 
 
 def _with_constant(plan: Plan, name: str) -> Plan:

@@ -54,7 +54,7 @@ def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
     """``sample`` with one argument moved, for each of its arguments that is no tensor."""
     for name, values in _movable(op, sample).items():
         for value in values:
-            yield _with(op, sample, {name: value}, seed)
+            yield with_moved(op, sample, {name: value}, seed)
 
 
 #: An argument's name and its value in one row, and what forward takes: argument → values.
@@ -75,7 +75,7 @@ def several_arguments(
     met: set[_Pair] = set()
     alone = False
     for row in _rows(taken):
-        made = _with(op, sample, row, seed)
+        made = with_moved(op, sample, row, seed)
         yield made
         if made.sample.label not in refused:
             met |= _pairs_in(row)
@@ -86,7 +86,7 @@ def several_arguments(
         if pair is None:
             return
         row = pair if alone else _with_numbers(pair, taken, met)
-        made = _with(op, sample, row, seed)
+        made = with_moved(op, sample, row, seed)
         yield made
         met |= _pairs_in(pair)
         if made.sample.label not in refused:
@@ -149,14 +149,16 @@ def other_optionals(
     moves = [(name, v[rank]) for rank in range(most) for name, v in taken.items() if rank < len(v)]
     pairs = [(there, *move) for move in moves for there in samples if move[0] not in there.moved]
     for there, name, value in pairs[:MOST_OPTIONALS]:
-        made = _with(op, there, {name: value}, seed)
+        made = with_moved(op, there, {name: value}, seed)
         for sample in (made.sample, *made.alternatives):
             sample.label = f"with {there.label}, {sample.label.removeprefix('with ')}"
             sample.moved = (*there.moved, name)
         yield made
 
 
-def _with(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
+def with_moved(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
+    """``sample`` with other values of arguments, and the same at other sizes in case that forward
+    refuses them at these."""
     label = "with " + ", ".join(f"{name}={shown(value)}" for name, value in moved.items())
 
     def apply(base: Sample) -> Sample:

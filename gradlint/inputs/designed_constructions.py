@@ -80,12 +80,22 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
         values = within(allowed, now, distinct(now, candidates))
         # The same constructor takes several names, and one number is as good as another.
         for value in values[: MOST_NAMES if isinstance(now, (str, enum.Enum)) else 1]:
-            made = constructed(module, {**op.constructor, name: value})
-            if made is not None:
+            designed = with_constructed(op, sample, name, value)
+            if designed is not None:
                 count += 1
-                label = f"with {name}={shown(value)} in the constructor"
-                there = replace(sample, label=label, kind="same")
-                yield Designed(there, {name: value}, op=replace(op, module=made, call=made))
+                yield designed
+
+
+def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed | None:
+    """``sample`` for the module of ``op`` made with another value of one argument; None where it
+    can't be made so."""
+    module = op.module
+    made = constructed(module, {**op.constructor, name: value}) if module is not None else None
+    if made is None:
+        return None
+    label = f"with {name}={shown(value)} in the constructor"
+    there = replace(sample, label=label, kind="same")
+    return Designed(there, {name: value}, op=replace(op, module=made, call=made))
 
 
 def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:

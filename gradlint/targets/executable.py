@@ -112,6 +112,38 @@ def names_in(node: ast.AST) -> frozenset[str]:
     )
 
 
+#: Methods and functions that divide an axis by a number, with the place of it among the arguments
+#: of the method.
+_SPLIT = {"split": 0, "tensor_split": 0, "chunk": 0, "unfold": 2}
+
+
+@lru_cache(maxsize=256)
+def divisors_in(node: ast.AST) -> frozenset[str]:
+    """The names, and the last parts of dotted names, of the numbers that ``node`` divides whole
+    numbers by, steps through a range by, or splits tensors by."""
+    found = []
+    for part in ast.walk(node):
+        if isinstance(part, ast.BinOp) and isinstance(part.op, (ast.FloorDiv, ast.Mod)):
+            found.append(part.right)
+        elif isinstance(part, ast.Call):
+            found += _divisors_of(part)
+    return frozenset(
+        each.id if isinstance(each, ast.Name) else each.attr
+        for each in found
+        if isinstance(each, (ast.Name, ast.Attribute))
+    )
+
+
+def _divisors_of(call: ast.Call) -> list[ast.expr]:
+    if isinstance(call.func, ast.Name) and call.func.id == "range":
+        return call.args[2:]
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _SPLIT:
+        return []
+    of_torch = isinstance(call.func.value, ast.Name) and call.func.value.id == "torch"
+    place = _SPLIT[call.func.attr] + of_torch
+    return call.args[place : place + 1]
+
+
 def _add_block(found: Executable, body: list[ast.stmt]) -> None:
     if _only_refuses(body):
         return

@@ -25,6 +25,7 @@ from gradlint.targets.executable import (
     Extent,
     Way,
     condition_text,
+    divisors_in,
     executable,
     functions_of,
     names_in,
@@ -180,6 +181,11 @@ class Coverage:
     def mentions(self, names: frozenset[str]) -> bool:
         """Whether one of ``names`` occurs in the op's own functions that ran, or its backward."""
         return any(names_in(node) & names for _, _, node in self._nodes())
+
+    def divisors(self) -> frozenset[str]:
+        """Names of the numbers by which the op's own functions that ran, or its backward, divide
+        sizes: of blocks, groups, heads."""
+        return frozenset().union(*(divisors_in(node) for _, _, node in self._nodes()))
 
     def ends_early(self) -> bool:
         """Whether a loop in these functions ends at what it computes, as an iteration does that

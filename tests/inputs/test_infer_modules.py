@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import Function
 
+import gradlint
 from gradlint.experiments.subject import Subject
 from gradlint.inputs._infer import infer
 from gradlint.inputs.stand_ins import ClosureModule
@@ -200,3 +201,62 @@ def test_those_of_registered_operators_too(op: Any) -> None:
     assert isinstance(x, Tensor)
     assert isinstance(amount, (tuple, list))
     assert isinstance(axes, (tuple, list))
+
+
+class Mix(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, state: Tensor, w: Tensor, u: Tensor) -> Tensor:
+        ctx.save_for_backward(x, state, w, u)
+        return x @ w.t() + torch.tanh(state) @ u.t()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        x, state, w, u = ctx.saved_tensors
+        seen = torch.tanh(state)
+        return g @ w, (g @ u) * (1 - seen * seen), g.t() @ x, g.t() @ seen
+
+
+class MixOfStates(Mix):
+    """The gradient of ``u`` is that of a sum of states: right while they are zero."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        of_x, of_state, of_w, _ = Mix.backward(ctx, g)
+        return of_x, of_state, of_w, g.t() @ ctx.saved_tensors[1]
+
+
+class Mixer(nn.Module):
+    function: type[Function] = Mix
+
+    def __init__(self, features: int, units: int) -> None:
+        super().__init__()
+        self.units = units
+        self.w = nn.Parameter(torch.randn(units, features))
+        self.u = nn.Parameter(torch.randn(units, units))
+
+    def forward(self, x: Tensor, state: Tensor | None = None) -> Any:
+        if state is None:
+            state = x.new_zeros(len(x), self.units)
+        return self.function.apply(x, state, self.w, self.u)
+
+
+class MixerOfStates(Mixer):
+    function = MixOfStates
+
+
+@pytest.mark.parametrize("units", [2, 3, 4, 5])
+def test_a_state_gets_the_width_of_the_weight_where_the_batch_has_it_too(units):
+    op = from_object(Mixer(4, units), name="Mixer")
+    given = [sample for sample in infer(op, 0) if sample.label == "state given"]
+    assert len(given) == 1
+    x, state = given[0].args
+    assert state.shape == (x.shape[0], units)
+    assert x.shape[1] == 4
+
+
+def test_a_fault_at_a_state_that_is_zero_by_default_is_found():
+    flags: dict[str, Any] = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
+    (wrong,) = gradlint.check(MixerOfStates, **flags).targets
+    assert [item.sample for item in wrong.findings if item.code == "GL401"] == ["state given"]
+    (right,) = gradlint.check(Mixer, **flags).targets
+    assert right.verdict == "pass"
