@@ -132,7 +132,9 @@ class _Search:
             return
         placed = [one for one in result.findings if one.location is not None]
         if not placed or placed[0].location is None:
-            result.why = "its findings point to no place in a source file"
+            result.why = (
+                "its findings point to no place in a source file: its code may be made when it runs"
+            )
             return
         source = result.source = Source.read(placed[0].location.file)
         text = source.text

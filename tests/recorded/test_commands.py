@@ -84,7 +84,15 @@ def test_that_fails():
 """
 )
 
-OTHER = "import torch\n\nfrom pkg.ops import Right\n\n\ndef test_right():\n    Right.apply(torch.ones(2, 2, 2, requires_grad=True))\n"
+OTHER = """\
+import torch
+
+from pkg.ops import Right
+
+
+def test_right():
+    Right.apply(torch.ones(2, 2, 2, requires_grad=True))
+"""
 
 
 @pytest.fixture
