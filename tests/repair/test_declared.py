@@ -138,6 +138,13 @@ CASES = {
         ),
         {"device='meta'": "device=grad_output.device"},
     ),
+    "device, and a gradient that is left out": Case(
+        one(SUM, "return torch.ones(ctx.shape, dtype=torch.float64, device='meta')"),
+        {
+            "torch.ones(ctx.shape, dtype=torch.float64, device='meta')": "grad_output * "
+            "torch.ones(ctx.shape, dtype=torch.float64, device=grad_output.device)"
+        },
+    ),
     "moved inside": Case(
         one("return x.cumsum(0)", "return grad_output.flip(0).to('meta').cumsum(0).flip(0)"),
         {".to('meta')": ""},
