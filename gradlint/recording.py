@@ -65,6 +65,9 @@ _step_aside()
 #: Folders of installed packages: their modules are named by their names, not by their files.
 _INSTALLED = ("site-packages", "dist-packages")
 
+#: Modules without a name by which they could be imported: a program, also in processes of its own.
+_PROGRAMS = ("", "__main__", "__mp_main__")
+
 
 @dataclass
 class Outcome:
@@ -310,17 +313,19 @@ def _reference(operator: Operator, settings: Settings, outcome: Outcome) -> OpRe
     """How gradlint names an operator; None, with a note, where it can't."""
     target = target_of(operator)
     if not target:
-        way = operator.through.partition(":")[2]
-        instead = f"; `{way}`, which calls it, is recorded in its place" if way else ""
-        outcome.notes.append(
-            f"it is defined inside of a function, where no target can name it{instead}"
-        )
+        outcome.notes.append(_why_unnamed(operator))
         return None
     outcome.target = target
     try:
         refs = resolve(target, settings)
     except GradlintError as error:
-        outcome.notes.append(str(error).replace("\n", "; "))
+        archive = _archive(operator.file)
+        outcome.notes.append(
+            f"its source lies in the archive {archive}, which gradlint does not find: put that on "
+            "PYTHONPATH and record again"
+            if archive
+            else str(error).replace("\n", "; ")
+        )
         return None
     if len(refs) != 1 or refs[0].attribute == EVERY:
         outcome.notes.append(f"`{target}` names {len(refs)} operators")
@@ -342,9 +347,37 @@ def target_of(operator: Operator) -> str:
         own = parts[0] != os.pardir and not any(part in _INSTALLED for part in parts)
         if own:
             return f"{inside}:{operator.attribute}".replace(os.sep, "/")
-        if operator.module in ("", "__main__", "__mp_main__"):
+        if operator.module in _PROGRAMS:
             return f"{file}:{operator.attribute}"
-    return f"{operator.module}:{operator.attribute}" if operator.module else ""
+    if operator.module in _PROGRAMS:
+        return ""
+    return f"{operator.module}:{operator.attribute}"
+
+
+def _why_unnamed(operator: Operator) -> str:
+    """Why no target names ``operator``."""
+    way = operator.through.partition(":")[2]
+    instead = f"; `{way}`, which calls it, is recorded in its place" if way else ""
+    if "<locals>" in (operator.attribute or operator.name):
+        return f"it is defined inside of a function, where no target can name it{instead}"
+    if not operator.attribute:
+        return (
+            "nothing in its module leads to it, so that no target can name it: something else has "
+            f"its name there, as after a decorator or a second definition{instead}"
+        )
+    return (
+        "its code lies in no .py file, as in a notebook or with python -c: move it to one, and "
+        "record a program that imports it"
+    )
+
+
+def _archive(file: str) -> str:
+    """The archive that a source lies in, as seen from here; "" where it lies in none."""
+    while file and not os.path.lexists(file) and file != os.path.dirname(file):
+        file = os.path.dirname(file)
+        if os.path.isfile(file):
+            return os.path.relpath(file)
+    return ""
 
 
 def _providers(operator: Operator) -> Iterator[str]:
@@ -352,7 +385,7 @@ def _providers(operator: Operator) -> Iterator[str]:
     if operator.kind != "library":
         return
     for module, file in operator.callers:
-        if module in ("__main__", "__mp_main__") or not module:
+        if module in _PROGRAMS:
             if file:
                 yield os.path.relpath(file)
         else:

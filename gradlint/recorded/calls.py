@@ -12,7 +12,7 @@ import torch
 from gradlint.model.sample import Sample
 from gradlint.ops.bare import unpacked
 from gradlint.recorded.read import leaves, read_body, read_header
-from gradlint.recorded.written import MOST_ELEMENTS
+from gradlint.recorded.written import block_of
 
 #: Samples of an operator, at most (heuristic: a check of each takes seconds).
 MOST_SAMPLES = 6
@@ -221,10 +221,7 @@ def _cuts(call: Call) -> dict[int, int]:
 
 def _drawn(entry: dict[str, Any], shape: Sequence[int], generator: torch.Generator) -> torch.Tensor:
     """Values for a tensor of which none were kept."""
-    shape = list(shape)
-    for axis in range(len(shape)):
-        rest = math.prod(shape[axis + 1 :])
-        shape[axis] = min(shape[axis], max(1, MOST_ELEMENTS // max(rest, 1)))
+    shape = block_of(shape)
     dtype = getattr(torch, entry["dtype"])
     if dtype.is_floating_point or dtype.is_complex:
         return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import struct
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from typing import Any
 MOST_LEAVES = 64
 #: Elements of a tensor that are kept; of a larger one, a block of as many.
 MOST_ELEMENTS = 1 << 14
+#: Elements of each axis that a block keeps, as far as there are as many (fewer than 15 axes).
+LEAST = 2
 #: Elements up to which the least and the largest one are looked for (about 10 ms).
 MOST_READ = 1 << 24
 #: Characters of a text among the arguments, digits of an integer, and characters of what is shown
@@ -141,11 +144,7 @@ class Writer:
         if tensor.layout is not torch.strided:
             tensor = tensor.to_dense()
         shape = list(tensor.shape)
-        block: list[int] = []
-        rest = 1
-        for size in reversed(shape):  # the last axes are kept whole as far as they fit
-            block.insert(0, min(size, max(1, MOST_ELEMENTS // max(rest, 1))))
-            rest *= block[0]
+        block = block_of(shape)
         part = tensor
         for axis, size in enumerate(block):
             part = part.narrow(axis, 0, size)
@@ -160,6 +159,18 @@ class Writer:
             entry["array"] = len(self.arrays)
             self.arrays.append([entry["dtype"], block])
             self.bodies.append(ctypes.string_at(part.data_ptr(), count) if count else b"")
+
+
+def block_of(shape: Sequence[int]) -> list[int]:
+    """The sizes of what is kept of a tensor: the last axes whole as far as they fit, but so that
+    no axis shrinks to one element, as if it were broadcast."""
+    block: list[int] = []
+    rest = 1
+    for axis in reversed(range(len(shape))):
+        ahead = math.prod(min(size, LEAST) for size in shape[:axis])
+        block.insert(0, min(shape[axis], max(1, MOST_ELEMENTS // max(rest * ahead, 1))))
+        rest *= block[0]
+    return block
 
 
 def _plain(value: Any) -> list[Any] | None:

@@ -9,7 +9,7 @@ import libcst
 from gradlint.repair.tree import Tree
 
 #: What binds as tightly as a product, or tighter: it needs no parentheses in one.
-_TIGHT = (
+TIGHT = (
     libcst.Name,
     libcst.Attribute,
     libcst.Call,
@@ -32,14 +32,14 @@ def is_product(node: libcst.CSTNode) -> bool:
 def as_left(tree: Tree, node: libcst.BaseExpression) -> str:
     """``node`` as the left operand of a product."""
     code = tree.code(node)
-    tight = isinstance(node, _TIGHT) or is_product(node) or bool(node.lpar)
+    tight = isinstance(node, TIGHT) or is_product(node) or bool(node.lpar)
     return code if tight else f"({code})"
 
 
 def as_operand(tree: Tree, node: libcst.BaseExpression) -> str:
     """``node`` as any operand, or before a dot."""
     code = tree.code(node)
-    return code if isinstance(node, _TIGHT) or node.lpar else f"({code})"
+    return code if isinstance(node, TIGHT) or node.lpar else f"({code})"
 
 
 def factors(node: libcst.BaseExpression) -> Iterator[libcst.BinaryOperation]:

@@ -15,6 +15,9 @@ from gradlint.repair.scene import Scene
 #: Calls that bound or round an incoming gradient: backward is not linear then.
 _NONLINEAR = ("clamp", "clip", "clamp_", "clip_", "round", "sign", "relu", "tanh", "nan_to_num")
 
+#: Attributes of a tensor that say of which kind it is.
+_KINDS = ("device", "dtype", "shape", "layout", "ndim")
+
 
 def left_out(scene: Scene) -> Iterator[Candidate]:
     """``grad_output *`` in front of a gradient that ignores it."""
@@ -26,7 +29,7 @@ def left_out(scene: Scene) -> Iterator[Candidate]:
     together: list[Edit] = []
     for name in (fault.input, *fault.others):
         for node in scene.returned_for(name):
-            if grad in tree.code(node) or tree.code(node) == "None":
+            if _uses_value(scene, node, grad) or tree.code(node) == "None":
                 continue
             bare = node
             while (call := method_call(bare, "clone")) is not None and not call.args:
@@ -35,6 +38,16 @@ def left_out(scene: Scene) -> Iterator[Candidate]:
     for edits in dict.fromkeys([tuple(together), tuple(together[:1])]):
         if edits:
             yield Candidate(f"multiply by `{grad}`", edits, Fit.NAMED)
+
+
+def _uses_value(scene: Scene, node: libcst.BaseExpression, name: str) -> bool:
+    """Whether ``node`` uses the numbers of ``name``, and not only what kind of tensor it is."""
+    for one in scene.tree.within(node, libcst.Name):
+        above = scene.tree.parent(one)
+        kind = isinstance(above, libcst.Attribute) and above.value is one
+        if one.value == name and not (kind and above.attr.value in _KINDS):  # type: ignore[union-attr]
+            return True
+    return False
 
 
 def where_not_used(scene: Scene) -> Iterator[Candidate]:

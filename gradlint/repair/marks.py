@@ -8,28 +8,34 @@ from collections.abc import Iterator
 
 import libcst
 
-from gradlint.repair.candidate import Candidate, Edit, Fit
+from gradlint.repair.candidate import Candidate, Edit, Fit, changed
+from gradlint.repair.expressions import TIGHT, method_call, receiver
 from gradlint.repair.scene import Scene
+from gradlint.repair.tree import Tree
 
 #: Words by which people say that a gradient is a surrogate.
 _MEANT = re.compile(r"straight[- _]?through|\bste\b|surrogate", re.IGNORECASE)
+#: Where the words of a name in CamelCase begin.
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+#: Names of parameters that are not used on purpose.
+_UNUSED = re.compile(r"_|unused", re.IGNORECASE)
+
 _ONCE = "once_differentiable"
 
 
 def surrogate(scene: Scene) -> Iterator[Candidate]:
     """A surrogate declared, where the class says that one is meant."""
     fault, tree = scene.fault, scene.tree
-    if fault.cause != "straight-through" or not fault.input:
+    if fault.cause != "straight-through" or not fault.input or not _meant(scene):
         return
-    if not _MEANT.search(scene.owner.name.value + (_docstring(scene) or "")):
-        return
-    incoming = scene.incoming[:1]
-    for node in scene.returned_for(fault.input):
-        text = tree.code(node)
-        for name in incoming:
+    texts = [inlined(scene, fault.input)]
+    texts += [tree.code(node) for node in scene.returned_for(fault.input)]
+    for text in dict.fromkeys(text for text in texts if text):
+        for name in scene.incoming[:1]:
             text = re.sub(rf"\b{name}\b", "grad_output", text)
-        text = re.sub(r"\.clone\(\)$", "", text)
-        line = f'surrogate = {{"{fault.input}": "{text}"}}'
+        text = re.sub(r"\bgrad_output\.clone\(\)", "grad_output", " ".join(text.split()))
+        line = f"surrogate = {{{_quoted(fault.input)}: {_quoted(text)}}}"
         for place in scene.owner.body.body:
             if isinstance(place, (libcst.FunctionDef, libcst.Assign)):
                 first = (
@@ -45,8 +51,72 @@ def surrogate(scene: Scene) -> Iterator[Candidate]:
                 break
 
 
-def _docstring(scene: Scene) -> str | None:
-    return scene.owner.get_docstring(clean=False)
+def _meant(scene: Scene) -> bool:
+    """Whether the name of the class, or what is written in it, says that a surrogate is meant."""
+    words = _WORDS.sub(" ", scene.owner.name.value)
+    return _MEANT.search(f"{words} {scene.tree.code(scene.owner)}") is not None
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if text.isprintable() and not {'"', "\\"} & {*text} else repr(text)
+
+
+def inlined(scene: Scene, name: str) -> str:
+    """What backward returns for the argument ``name``, in the arguments of forward and the
+    incoming gradients; "" where backward does more than to give names to expressions."""
+    tree, forward, backward = scene.tree, scene.forward, scene.backward
+    if forward is None or backward is None or name not in forward.parameters:
+        return ""
+    kept = {here: there for there, here in scene.in_hand.items()}
+    known: dict[str, str] = {}
+    for line in backward.statements:
+        only = line.body[0] if isinstance(line, libcst.SimpleStatementLine) else None
+        if only is None or len(line.body) != 1:  # type: ignore[attr-defined]
+            return ""
+        if isinstance(only, libcst.Return):
+            elements = scene.elements(only)
+            place = forward.parameters.index(name)
+            return _bare(tree, elements[place], known, kept) if place < len(elements) else ""
+        if only is scene.unpacking:
+            known.update(zip(scene.unpacked, scene.saved, strict=False))
+            continue
+        if not isinstance(only, libcst.Assign) or len(only.targets) != 1:
+            return ""
+        target = only.targets[0].target
+        if not isinstance(target, libcst.Name):
+            return ""
+        value = _written(tree, only.value, known, kept)
+        known[target.value] = value if isinstance(only.value, TIGHT) else f"({value})"
+    return ""
+
+
+def _bare(
+    tree: Tree, node: libcst.BaseExpression, known: dict[str, str], kept: dict[str, str]
+) -> str:
+    """As :func:`_written`, without the parentheses that a name's value needs in an expression."""
+    text = _written(tree, node, known, kept)
+    single = isinstance(node, libcst.Name) and text.startswith("(")
+    return text[1:-1] if single else text
+
+
+def _written(
+    tree: Tree, node: libcst.BaseExpression, known: dict[str, str], kept: dict[str, str]
+) -> str:
+    """``node`` with what its names, and attributes of the context, stand for."""
+    start, end = tree.span(node)
+    edits = [
+        Edit(*tree.span(part), kept[tree.code(part)])
+        for part in tree.within(node, libcst.Attribute)
+        if tree.code(part) in kept
+    ]
+    for name in tree.within(node, libcst.Name):
+        above = tree.parent(name)
+        is_attribute = isinstance(above, libcst.Attribute) and above.attr is name
+        is_keyword = isinstance(above, libcst.Arg) and above.keyword is name
+        if name.value in known and not is_attribute and not is_keyword:
+            edits.append(Edit(*tree.span(name), known[name.value]))
+    moved = [Edit(one.start - start, one.end - start, one.text) for one in edits]
+    return changed(tree.text[start:end], moved) or ""
 
 
 def once(scene: Scene) -> Iterator[Candidate]:
@@ -86,25 +156,77 @@ def _import(scene: Scene) -> list[Edit]:
 
 
 def not_differentiable(scene: Scene) -> Iterator[Candidate]:
-    """``mark_non_differentiable`` for an output of whole numbers, or one that has no gradient."""
-    forward, tree = scene.saving, scene.tree
-    if (
-        scene.fault.code not in ("GL111", "GL112", "GL113", "GL114", "GL605", "GL103")
-        or not forward
-    ):
+    """``mark_non_differentiable`` for an output whose gradient backward leaves out on purpose, as
+    the name of its parameter says."""
+    saving, backward, tree = scene.saving, scene.backward, scene.tree
+    if scene.fault.code != "GL401" or saving is None or backward is None or not saving.ctx:
         return
-    if "mark_non_differentiable" not in scene.fault.help or not forward.ctx:
-        return
-    for statement in scene.returns_of(scene.forward):
+    read = {one.value for one in tree.within(backward.node.body, libcst.Name)}
+    for statement in scene.returns_of(scene.forward) if saving is scene.forward else ():
         line = tree.nearest(statement, libcst.SimpleStatementLine)
-        for node in scene.elements(statement):
-            if isinstance(node, libcst.Name) and line is not None:
-                text = f"{forward.ctx}.mark_non_differentiable({node.value})"
-                yield Candidate(
-                    f"declare that `{node.value}` has no gradient",
-                    (tree.line_before(line, text),),
-                    Fit.NAMED,
-                )
+        outputs = scene.elements(statement)
+        if line is None or len(outputs) != len(scene.incoming):
+            continue
+        names = [
+            tree.code(node)
+            for node, incoming in zip(outputs, scene.incoming, strict=True)
+            if isinstance(node, libcst.Name) and incoming not in read and _UNUSED.match(incoming)
+        ]
+        if names:
+            text = f"{saving.ctx}.mark_non_differentiable({', '.join(names)})"
+            shown = " and ".join(f"`{name}`" for name in names)
+            yield Candidate(
+                f"declare that {shown} has no gradient"
+                if len(names) == 1
+                else f"declare that {shown} have no gradients",
+                (tree.line_before(line, text),),
+                Fit.LIKELY,
+                note="backward leaves the gradient that comes in for it out; declared so, the "
+                "output does not require grad, and nobody takes a zero for its gradient",
+            )
 
 
-FAMILY = (surrogate, once, not_differentiable)
+def connected(scene: Scene) -> Iterator[Candidate]:
+    """Without ``.detach()`` and ``.data`` in backward, where second derivatives are lost."""
+    backward, tree = scene.backward, scene.tree
+    if scene.fault.code not in ("GL501", "GL502") or backward is None or not scene.own(backward):
+        return
+    edits = []
+    for node in tree.within(backward.node.body, libcst.BaseExpression):  # type: ignore[type-abstract]
+        if method_call(node, "detach") is not None and isinstance(node, libcst.Call):
+            inner: libcst.BaseExpression = receiver(node)
+        elif isinstance(node, libcst.Attribute) and node.attr.value == "data":
+            inner = node.value
+        else:
+            continue
+        end = tree.outer(inner)[1]
+        edits.append(Edit(end, tree.span(node)[1], ""))
+    for edit in edits:
+        yield Candidate("do not leave the graph in backward", (edit,), Fit.NAMED)
+    if len(edits) > 1:
+        yield Candidate("do not leave the graph in backward", tuple(edits), Fit.NAMED)
+
+
+def with_graph(scene: Scene) -> Iterator[Candidate]:
+    """Without ``no_grad`` around what backward computes."""
+    backward, tree = scene.backward, scene.tree
+    if scene.fault.code not in ("GL501", "GL502") or backward is None or not scene.own(backward):
+        return
+    for block in tree.within(backward.node, libcst.With):
+        calls = [tree.code(item.item) for item in block.items]
+        if len(calls) != 1 or not calls[0].endswith("no_grad()"):
+            continue
+        if not isinstance(block.body, libcst.IndentedBlock) or not block.body.body:
+            continue
+        start, indent = tree.line_of(block)
+        first, inner = tree.line_of(block.body.body[0])
+        end = tree.offset(tree.positions[block.body.body[-1]].end.line + 1, 0)
+        body = tree.text[first:end].splitlines(keepends=True)
+        if all(line.startswith(inner) or not line.strip() for line in body):
+            moved = "".join(indent + line[len(inner) :] if line.strip() else line for line in body)
+            yield Candidate(
+                "let autograd see what backward computes", (Edit(start, end, moved),), Fit.NAMED
+            )
+
+
+FAMILY = (surrogate, connected, with_graph, once, not_differentiable)

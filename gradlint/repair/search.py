@@ -37,6 +37,9 @@ _HOPELESS = ("GL001", "GL002", "GL005", "GL006", "GL007", "GL008")
 #: openly: that backward can be differentiated once only.
 _LATER, _OPEN = "GL5", ("GL503",)
 
+#: Rules of what the engine rejects, and of values, which can't be told before it does not.
+_CONTRACT, _VALUES = ("GL1", "GL2"), ("GL3", "GL4")
+
 #: Seconds in which candidates must have been made (heuristic: it takes milliseconds).
 _PROPOSE_S = 60.0
 
@@ -132,7 +135,9 @@ class _Search:
             return
         placed = [one for one in result.findings if one.location is not None]
         if not placed or placed[0].location is None:
-            result.why = "its findings point to no place in a source file"
+            result.why = (
+                "its findings point to no place in a source file: its code may be made when it runs"
+            )
             return
         source = result.source = Source.read(placed[0].location.file)
         text = source.text
@@ -198,7 +203,8 @@ class _Search:
     def _tried(
         self, source: Source, text: str, finding: Finding, made: list[dict[str, Any]]
     ) -> tuple[str, TargetReport] | None:
-        quick = replace(self.settings, select=(finding.code,), ignore=())
+        also = _OPEN if finding.code.startswith(_LATER) else ()
+        quick = replace(self.settings, select=(finding.code, *also), ignore=())
         verified = 0
         halfway: tuple[dict[str, Any], str, TargetReport] | None = None
         batch = max(1, self.settings.jobs)
@@ -260,6 +266,8 @@ class _Search:
         if report.verdict not in ("pass", "fail", "inconclusive") or not _same(self.base, report):
             return False
         passed = {_check(one) for one in self.base.checks if one.verdict == "pass"}
+        if _refuses(report, finding):  # what is refused openly can't be wrong
+            passed = {check for check in passed if not check[0].startswith(_LATER)}
         still = {_check(one) for one in report.checks if one.verdict == "pass"}
         if not passed <= still:
             return False
@@ -268,7 +276,8 @@ class _Search:
             return False
         new = {code for code, _ in _keys(report.findings) - _keys(self.base.findings)} - {*_OPEN}
         gone = (finding.code, finding.input) not in _keys(report.findings)
-        untold = all(code.startswith(_LATER) for code in new) and not new & {c for c, *_ in passed}
+        later = (_LATER, *_VALUES) if finding.code.startswith(_CONTRACT) else (_LATER,)
+        untold = all(code.startswith(later) for code in new) and not new & {c for c, *_ in passed}
         return gone and untold and (bool(_roots(report)) or report.verdict == "pass")
 
 
@@ -307,10 +316,18 @@ def _known(argument: Argument) -> dict[str, Any]:
 
 
 def _passes(report: TargetReport, finding: Finding) -> bool:
-    """Whether the rule of ``finding`` passes, and found nothing."""
+    """Whether the rule of ``finding`` passes, and found nothing; or, where it is about second
+    derivatives, whether these are refused openly now."""
     if report.verdict == "error" or any(one.code == finding.code for one in report.findings):
         return False
+    if _refuses(report, finding):
+        return True
     return any(one.code == finding.code and one.verdict == "pass" for one in report.checks)
+
+
+def _refuses(report: TargetReport, finding: Finding) -> bool:
+    """Whether ``finding`` is about second derivatives, and they are refused openly."""
+    return finding.code.startswith(_LATER) and any(one.code in _OPEN for one in report.findings)
 
 
 def _keys(findings: Collection[Finding]) -> set[tuple[str, str | None]]:

@@ -141,12 +141,13 @@ def write(source: Source, text: str) -> None:
     why = source.why_not_by_hand
     if why:
         raise GradlintError("not changed", place=path, hint=why)
-    why, hint = why_not_writable(source.path)
-    if why or not os.access(source.path, os.W_OK):
+    read_only = not os.access(source.path, os.W_OK)
+    why = "it is read-only" if read_only else why_not_writable(source.path)[0]
+    if why:
         raise GradlintError(
-            f"can't be written: {why or 'it is read-only'}",
+            f"can't be written: {why}",
             place=path,
-            hint=hint or "make it writable, or apply the diff that `gradlint fix --diff` shows",
+            hint="make it writable, or apply the diff that `gradlint fix --diff` shows",
         )
     made = source.encoded(text)
     try:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst
+
 from gradlint.repair.candidate import Candidate, Edit, Fit
 from gradlint.repair.scene import Scene
 
@@ -33,6 +35,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (rf"\(?{_X} / torch\.abs\((?P=x)\)\)?", "torch.sign({x})"),
 )
 
+_NUMBERS = (libcst.Integer, libcst.Float)
+
 
 def functions(scene: Scene) -> Iterator[Candidate]:
     """One formula, or all of the class, by the function that is written for it."""
@@ -51,4 +55,26 @@ def functions(scene: Scene) -> Iterator[Candidate]:
         yield Candidate("write formulas that stay finite", tuple(edits), Fit.LIKELY)
 
 
-FAMILY = (functions,)
+def denominators(scene: Scene) -> Iterator[Candidate]:
+    """A quotient whose denominator is never zero: where it would be, the numerator is what is
+    left, which is right wherever that vanishes with it."""
+    fault, tree, backward = scene.fault, scene.tree, scene.backward
+    if fault.code != "GL302" or backward is None or not scene.own(backward):
+        return
+    for node in tree.within(backward.node, libcst.BinaryOperation):
+        below = node.right
+        if not isinstance(node.operator, libcst.Divide) or isinstance(below, _NUMBERS):
+            continue
+        code = tree.code(below)
+        inner = tree.inner(below)
+        text = f"torch.where({inner} == 0, 1, {inner})"
+        yield Candidate(
+            f"do not divide by {code} where it is zero",
+            (tree.replaced(below, text),),
+            Fit.GUESS,
+            note="where the denominator is zero, the numerator takes the place of the quotient: "
+            "make sure that this is its limit",
+        )
+
+
+FAMILY = (functions, denominators)

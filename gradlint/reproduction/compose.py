@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from gradlint.expressions import vocabulary
 from gradlint.reproduction.literal import Literals, comment
 
 _FOLDER = Path(__file__).resolve().parent / "torch_alone"
@@ -51,6 +54,15 @@ def load() -> Any:
 
 '''
 
+_MAKE = '''
+
+def load() -> Any:
+    """The operator, from the formulas of its specification."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    return with_formulas(present(FORMULAS, os.path.join(here, FILE), DIGEST), WORDS)
+
+'''
+
 _MAIN = '''
 
 def main() -> int:
@@ -78,6 +90,19 @@ if __name__ == "__main__":
     sys.exit(main())
 '''
 
+#: What a formula may use, in lines.
+_WORDS = textwrap.fill(
+    " ".join(
+        sorted(
+            {*vocabulary.FUNCTIONS, *vocabulary.METHODS, *vocabulary.ATTRIBUTES}
+            | {*vocabulary.CONSTANTS, *vocabulary.DTYPES}
+        )
+    ),
+    width=96,
+    initial_indent="    ",
+    subsequent_indent="    ",
+)
+
 #: What every script imports; others are added where they are used.
 _ALWAYS = ("importlib", "importlib.util", "os", "sys", "traceback")
 
@@ -101,6 +126,8 @@ class Operator:
             imported by its name.
         imports: modules to import before.
         call: source of a function of ``operator`` that makes what is called.
+        formulas: what makes the operator, where no module does; ``file`` is the specification then,
+            and ``digest`` that of its bytes.
     """
 
     folders: tuple[str, ...]
@@ -109,6 +136,8 @@ class Operator:
     call: str
     file: str | None = None
     imports: tuple[str, ...] = ()
+    formulas: dict[str, Any] | None = None
+    digest: str = ""
 
 
 @cache
@@ -116,7 +145,17 @@ def _pieces() -> tuple[dict[str, _Piece], dict[str, str]]:
     """The pieces by name, and the import that binds each name."""
     pieces: dict[str, _Piece] = {}
     imports: dict[str, str] = {}
-    order = ("case", "raised", "values", "returned", "effects", "layouts", "transforms", "isolated")
+    order = (
+        "case",
+        "raised",
+        "values",
+        "returned",
+        "effects",
+        "layouts",
+        "transforms",
+        "isolated",
+        "formulas",
+    )
     for number, name in enumerate(order):
         text = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
         lines = text.splitlines()
@@ -176,6 +215,7 @@ def composed(
     """
     pieces, imports = _pieces()
     wanted = {"Case"} | {n.id for n in ast.walk(ast.parse(check)) if isinstance(n, ast.Name)}
+    wanted |= {"with_formulas", "present"} if operator.formulas is not None else set()
     found: set[str] = set()
     while wanted:
         name = wanted.pop()
@@ -195,11 +235,7 @@ def composed(
     parts = [
         comment(title),
         _HEAD.format(sign=SIGN, name=file, imports="\n".join([*head, "", *extra])),
-        f"\nFOLDERS = {list(operator.folders)!a}\n",
-        f"IMPORTS = {list(operator.imports)!a}\n",
-        f"MODULE = {operator.module!a}\n",
-        f"FILE = {operator.file!a}\n",
-        f"NAME = {operator.name!a}\n",
+        *_found(operator),
         f"SEED = {int(seed)}\n",
     ]
     if literals.kept:
@@ -208,7 +244,10 @@ def composed(
             f"    os.path.join(os.path.dirname(os.path.abspath(__file__)), {kept!a}),\n"
             "    weights_only=True,\n)\n"
         )
-    parts += [_LOAD, *(f"\n{piece.text}\n\n" for piece in chosen)]
+    parts += [
+        _MAKE if operator.formulas is not None else _LOAD,
+        *(f"\n{piece.text}\n\n" for piece in chosen),
+    ]
     parts.append(
         "\ndef made(operator: Any) -> Case:\n"
         '    """The operator with the arguments that show the defect."""\n'
@@ -221,6 +260,26 @@ def composed(
     )
     parts.append(_MAIN.format(check=check))
     return "".join(parts)
+
+
+def _found(operator: Operator) -> list[str]:
+    """Lines that say where the operator is, or what makes it."""
+    if operator.formulas is not None:
+        return [
+            f"\n#: The formulas of the operator, and the file that they come from.\n"
+            f"FORMULAS = {operator.formulas!a}\n",
+            f"FILE = {operator.file!a}\n",
+            f"DIGEST = {operator.digest!a}\n",
+            "#: What a formula may use.\n",
+            f'WORDS = frozenset(\n    """\n{_WORDS}\n    """.split()\n)\n',
+        ]
+    return [
+        f"\nFOLDERS = {list(operator.folders)!a}\n",
+        f"IMPORTS = {list(operator.imports)!a}\n",
+        f"MODULE = {operator.module!a}\n",
+        f"FILE = {operator.file!a}\n",
+        f"NAME = {operator.name!a}\n",
+    ]
 
 
 def _order(piece: _Piece) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import os
 import re
@@ -39,14 +40,24 @@ MOST_CALLS, MOST_ELEMENTS = 400, 2**16
 
 
 def script_for(
-    op: Op, samples: Sequence[Sample], settings: Settings, ref: OpRef, wanted: Wanted
+    op: Op,
+    samples: Sequence[Sample],
+    settings: Settings,
+    ref: OpRef,
+    wanted: Wanted,
+    formulas: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The script as plain data: ``script`` its text, ``tensors`` what is kept beside it in base64;
-    or ``why`` there is none."""
+    or ``why`` there is none.
+
+    Args:
+        formulas: of a specification that makes the operator, as ``torch_alone.formulas`` reads
+            them.
+    """
     if wanted.code in NOT_SHOWN:
         return {"why": NOT_SHOWN[wanted.code]}
     try:
-        return _Making(op, settings, ref, wanted).made(samples)
+        return _Making(op, settings, ref, wanted, formulas).made(samples)
     except NotWritten as reason:
         return {"why": str(reason)}
 
@@ -54,8 +65,16 @@ def script_for(
 class _Making:
     """One script while it is made."""
 
-    def __init__(self, op: Op, settings: Settings, ref: OpRef, wanted: Wanted) -> None:
+    def __init__(
+        self,
+        op: Op,
+        settings: Settings,
+        ref: OpRef,
+        wanted: Wanted,
+        formulas: dict[str, Any] | None,
+    ) -> None:
         self.op = op
+        self.formulas = formulas
         self.settings = replace(settings, select=(wanted.code,))
         self.ref = ref
         self.wanted = wanted
@@ -253,6 +272,8 @@ class _Making:
         folders = [os.path.relpath(os.getcwd(), here)]
         file = None
         name, module = ref.attribute, ref.path
+        if self.formulas is not None:
+            return self._by_formulas(self.formulas, here)
         if ref.source == "spec" or op.kind == "formula":
             raise NotWritten("its spec makes the operator, which needs gradlint")
         if ref.source == "library":
@@ -273,6 +294,14 @@ class _Making:
             file,
             tuple(self.settings.imports),
         )
+
+    def _by_formulas(self, formulas: dict[str, Any], here: str) -> Operator:
+        path = os.path.abspath(self.ref.path)
+        with open(path, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        shown = os.path.relpath(path, here)
+        call = "lambda given: operator(*given[0], **given[1])"
+        return Operator((), "", "", call, shown, (), formulas, digest)
 
     def _call_source(self) -> str:
         op = self.op

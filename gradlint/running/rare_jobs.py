@@ -12,7 +12,7 @@ from typing import Any
 
 from gradlint.base.errors import GradlintError, TargetError
 from gradlint.model.events import Emit
-from gradlint.model.op import OpRef
+from gradlint.model.op import Op, OpRef
 from gradlint.model.settings import Settings
 from gradlint.ops.phase import phase
 from gradlint.overrides.audit import audit
@@ -24,6 +24,7 @@ from gradlint.running.events import Result
 from gradlint.running.job import AuditWork, LearnWork, ReproduceWork, StarterWork, Work
 from gradlint.running.jobs import failures_sent, loaded
 from gradlint.running.tool_jobs import make_importable
+from gradlint.spec.load import load as load_spec
 from gradlint.spec.open import named_ref
 from gradlint.spec.starter import dump_starter
 from gradlint.targets.load import load as load_target
@@ -41,7 +42,9 @@ def run(work: Work[Any], send: Emit) -> None:
                 send(Result(dump_starter(op, samples, folder)))
             case ReproduceWork(ref, settings, wanted):
                 op, samples = loaded(send, ref, settings)
-                send(Result(script_for(op, samples, *_in_module(ref, settings), wanted)))
+                under, found = _in_module(ref, settings)
+                made = script_for(op, samples, under, found, wanted, _formulas(ref, op))
+                send(Result(made))
             case LearnWork():
                 send(Result(dataclasses.asdict(_learned(work))))
             case AuditWork(ref, settings):
@@ -56,6 +59,20 @@ def _in_module(ref: OpRef, settings: Settings) -> tuple[Settings, OpRef]:
     is where there is none, or the spec makes the operator itself."""
     found, under = named_ref(ref, settings) or (ref, settings)
     return under, found
+
+
+def _formulas(ref: OpRef, op: Op) -> dict[str, Any] | None:
+    """The formulas of a specification that makes the operator; None for another operator."""
+    if ref.source != "spec" or op.kind != "formula":
+        return None
+    spec = load_spec(ref.path)
+    return {
+        "inputs": list(spec.inputs),
+        "let": dict(spec.let),
+        "forward": spec.forward,
+        "backward": None if spec.backward is None else dict(spec.backward),
+        "once": spec.once_differentiable,
+    }
 
 
 def _learned(work: LearnWork) -> Learned:

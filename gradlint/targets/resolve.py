@@ -126,7 +126,17 @@ def _path(path: str) -> list[OpRef]:
         refuse_unusable(path)
         refs = _file_operators(path)
         return refs or [_file_ref(path, EVERY)]
-    raise TargetError(f"`{path}` is neither a .py file nor a YAML spec", hint=FORMS)
+    raise TargetError(f"`{path}` is neither a .py file nor a YAML spec", hint=_forms(path))
+
+
+def _forms(path: str) -> str:
+    """What a target may be instead of ``path``."""
+    if path.endswith(".ipynb"):
+        return (
+            "A notebook is not read: put the operator into a .py file that the notebook imports, "
+            "and check that."
+        )
+    return FORMS
 
 
 def _listed_file(path: str) -> list[OpRef]:
@@ -217,7 +227,7 @@ def _folder_names(folder: str, attribute: str) -> list[str]:
 
 def _in_file(path: str, attribute: str) -> OpRef:
     if not path.endswith(".py"):
-        raise TargetError(f"`{path}` is not a .py file", hint=FORMS)
+        raise TargetError(f"`{path}` is not a .py file", hint=_forms(path))
     refuse_unusable(path)
     static = static_module(path)
     ref = _file_ref(path, attribute, explicit=True)

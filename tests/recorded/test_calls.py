@@ -12,6 +12,7 @@ import torch
 
 from gradlint.recorded.calls import Call, as_sample, clusters, representative
 from gradlint.recorded.read import read_recording
+from gradlint.recorded.written import block_of
 
 
 def call(number: int, *args: Any, grad: bool = True) -> Call:
@@ -59,6 +60,23 @@ def test_a_tensor_that_requires_grad_once_requires_it() -> None:
     (cluster,) = clusters([call(1, x, grad=False), call(2, x)])
     made = as_sample(cluster.calls[0], cluster, 0)
     assert made.args[0].requires_grad
+
+
+@pytest.mark.parametrize(
+    ("shape", "kept"),
+    [
+        ([], []),
+        ([3, 4], [3, 4]),
+        ([2_500_000_000], [16384]),
+        ([50_000, 8192], [2, 8192]),  # rows whole, where two of them fit
+        ([50_000, 60_000], [2, 8192]),
+        ([1, 60_000], [1, 16384]),
+        ([40, 50, 60, 70], [2, 2, 58, 70]),
+        ([0, 60_000], [0, 16384]),
+    ],
+)
+def test_no_axis_of_a_large_tensor_shrinks_to_one(shape: list[int], kept: list[int]) -> None:
+    assert block_of(shape) == kept
 
 
 def test_integers_point_into_what_was_kept() -> None:

@@ -149,3 +149,63 @@ def test_an_operator_with_a_spec_is_found_in_its_module(gradlint: Command, tmp_p
     assert exit_code(script)[0] == 1
     write(tmp_path / "squares.py", factor=2)
     assert exit_code(script)[0] == 0
+
+
+SPEC = """\
+let:
+  inside: "0 < x < maximum(y, 0.25)"
+  s: "torch.sigmoid(x) * sqrt(2)"
+forward: "where(inside, s, F.softplus(x)) + zeros_like(x) + ones(1) * scale"
+backward:
+  x: "grad_output * where(inside, s * (1 - sigmoid(x)), {gradient})"
+inputs:
+  x: {{shape: [4, 5]}}
+  y: {{shape: [4, 5], requires_grad: false}}
+  scale: {{values: [0.5, 0.0]}}
+"""
+
+
+def test_formulas_of_a_spec_are_shown(gradlint: Command, tmp_path: Path) -> None:
+    spec = tmp_path / "formulas.yaml"
+    spec.write_text(SPEC.format(gradient="2 * sigmoid(x)"))
+    run = gradlint(tmp_path, "check", "formulas.yaml", *WORDS[2:])
+    assert run.returncode == 1
+    script = tmp_path / "out" / "formulas_yaml_GL401.py"
+    assert script.exists(), run.stderr
+    assert "gradlint" not in script.read_text()
+    code, printed = exit_code(script)
+    assert (code, printed.splitlines()[0]) == (1, "the gradient of `x` is wrong")
+    spec.write_text(SPEC.format(gradient="sigmoid(x)"))
+    assert exit_code(script)[0] == 0  # mended in the specification
+    # Where nothing reads YAML, it says so, and what stands in the script can be mended there.
+    alone = f"import sys\nsys.modules['yaml'] = None\nsys.argv = [{str(script)!r}]\n"
+    runner = tmp_path / "runner.py"
+    runner.write_text(
+        f"{alone}import runpy\nrunpy.run_path({str(script)!r}, run_name='__main__')\n"
+    )
+    code, printed = exit_code(runner)
+    assert code == 2
+    assert "has changed, and reading it needs PyYAML" in printed
+    spec.unlink()
+    assert exit_code(runner)[0] == 1
+    script.write_text(script.read_text().replace("2 * sigmoid(x)", "sigmoid(x)"))
+    assert exit_code(runner)[0] == 0
+
+
+def test_formulas_that_autograd_differentiates_are_shown(gradlint: Command, tmp_path: Path) -> None:
+    """And what raises: a formula in the specification can't be more than a formula."""
+    text = 'forward: "(x * y).sum(-1)"\nbackward: {x: "grad_output"}\ninputs:\n'
+    inputs = "  x: {shape: [4, 5]}\n  y: {shape: [4, 5], requires_grad: false}\n"
+    spec = tmp_path / "formulas.yaml"
+    spec.write_text(text + inputs)
+    words = ("--select", "GL201", "--seed", "1", "--repro", "out")
+    run = gradlint(tmp_path, "check", "formulas.yaml", *words)
+    script = tmp_path / "out" / "formulas_yaml_GL201.py"
+    assert exit_code(script)[0] == 1, run.stderr
+    spec.write_text(text.replace('backward: {x: "grad_output"}\n', "") + inputs)
+    assert exit_code(script)[0] == 0  # autograd differentiates it
+    for hostile in ("x.__class__", "__import__('os').getcwd()", "open('x')", "torch._C"):
+        spec.write_text(f'forward: "{hostile}"\ninputs:\n{inputs}')
+        code, printed = exit_code(script)
+        assert code == 2
+        assert "a formula" in printed

@@ -215,7 +215,7 @@ def test_nothing_runs_where_nothing_works(
     monkeypatch.setattr(confinement, "_tried", lambda confined: f"no {confined.means} here")
     confinement.available.cache_clear()
     try:
-        for command in ("check", "sweep", "init", "overrides"):
+        for command in ("check", "sweep", "init", "overrides", "fix"):
             done = gradlint(tmp_path, command, "ran.py:Op", "--untrusted")
             told = " ".join(done.stderr.split())
             assert done.returncode == 2
