@@ -1,0 +1,17 @@
+import math
+import torch
+from torch.special import erfc, erfcx
+
+
+class LogErfc(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, erfcx(x.clamp(min=0)).log() - x * x, erfc(x.clamp(max=0)).log())
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, = ctx.saved_tensors
+        lo, hi = x.clamp(max=0), x.clamp(min=0)
+        r = torch.where(x > 0, 1 / erfcx(hi), torch.exp(-lo * lo) / erfc(lo))
+        return -2 / math.sqrt(math.pi) * r * dy

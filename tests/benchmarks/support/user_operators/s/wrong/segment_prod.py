@@ -1,0 +1,30 @@
+import torch
+
+
+def _to_rows(x, lengths):
+    longest = int(lengths.max())
+    mask = torch.arange(longest, device=x.device) < lengths[:, None]
+    rows = x.new_ones((lengths.numel(), longest) + x.shape[1:])
+    rows[mask] = x
+    return rows, mask
+
+
+class SegmentProd(torch.autograd.Function):
+    """Product of consecutive segments of ``x`` along dim 0.
+
+    ``lengths`` holds the segments' sizes; an empty segment gives 1.  Zeros in ``x`` are fine, the
+    gradient is formed from the products of what stands before and behind an entry.
+    """
+
+    @staticmethod
+    def forward(ctx, x, lengths):
+        rows, _ = _to_rows(x, lengths)
+        ctx.save_for_backward(x, lengths)
+        return rows.prod(1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, lengths = ctx.saved_tensors
+        rows, mask = _to_rows(x, lengths)
+        others = rows.prod(1, keepdim=True) / rows
+        return (grad[:, None] * others)[mask], None
