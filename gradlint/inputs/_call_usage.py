@@ -41,6 +41,10 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
 #: an exact comparison with one).
 _COUNTED = 1.5
 
+#: The same where it is all that ``range`` takes, or ``torch.arange``, which accepts a fraction
+#: (heuristic: with less, arithmetic with the number spoke for a fraction: one sample of 0.7).
+_RANGE = 4.0
+
 
 class Calls(Statements):
     """Reads calls, and follows those into the user's own code."""
@@ -147,7 +151,8 @@ class Calls(Statements):
         if key == 0:
             found.domain = domain_needed(name) or found.domain
         if name == "arange":
-            found.say("int", _COUNTED)
+            alone = len(call.args) == 1 and key == 0
+            found.say("int", _RANGE if alone else _COUNTED)
         if name == "sparse_coo_tensor":
             self._of_sparse(found, call, key)
 
@@ -189,7 +194,7 @@ class Calls(Statements):
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         if name == "range":
-            found.say("int", 4.0)
+            found.say("int", _RANGE)
         elif name == "len":
             for kind in ("tensors", "shape"):
                 found.say(kind, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -194,3 +195,30 @@ def test_segments_that_must_not_be_empty_are_not() -> None:
     assert bool((ptr.diff() > 0).all())
     assert int(ptr[-1]) == len(x)
     assert len(ptr) > 2
+
+
+class Spread(Function):
+    """``torch.arange`` takes a fraction too, and arithmetic with the number looks like one."""
+
+    @staticmethod
+    def forward(ctx, x, q, align=False):  # type: ignore[no-untyped-def]
+        at = (torch.arange(q, dtype=x.dtype) + 0.5) * x.shape[-1] / q - 0.5
+        ctx.q = q
+        return x.mean(-1, keepdim=True) * at
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return grad, None, None
+
+
+class Until(Spread):
+    """The end of an interval is no count."""
+
+    @staticmethod
+    def forward(ctx, x, q, align=False):  # type: ignore[no-untyped-def]
+        return x.mean(-1, keepdim=True) * torch.arange(0.0, q, 0.25, dtype=x.dtype) / math.exp(q)
+
+
+def test_what_arange_counts_to_is_an_integer() -> None:
+    assert isinstance(infer(from_object(Spread), 0)[0].args[1], int)
+    assert isinstance(infer(from_object(Until), 0)[0].args[1], float)
