@@ -24,6 +24,10 @@ SCHEMA_VERSION = 1
 IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
 ACCEPTED_IN = "accepted in"
 
+#: How parts of a check's note begin that say what it left out: inputs at which the op is too slow
+#: (as gradlint.ops.patience writes it), and sizes for which no time or calls were left.
+NOT_TRIED, SIZES_LEFT_OUT = "not tried: ", "further sizes are left out: "
+
 #: In the notes of checks that apply and were skipped: a user can do something about each.
 COULD_NOT_RUN = ("not run:", "not tried:", "left out:", "out of memory")
 

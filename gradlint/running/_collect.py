@@ -35,6 +35,8 @@ from gradlint.model.report import (
     ACCEPTED_IN,
     IGNORED_BY_OP,
     IGNORED_IN_SETTINGS,
+    NOT_TRIED,
+    SIZES_LEFT_OUT,
     Accepted,
     Check,
     Finding,
@@ -325,7 +327,11 @@ class Collector:
         if judged and self.report.verdict in ("pass", "fail", "inconclusive"):
             own = self.report.location.file if self.report.location else ""
             self.report.coverage = by_phase(self._covered, own)
-            self.report.not_tried = [*(self._untried or ()), *not_reached(self._covered, own)]
+            self.report.not_tried = [
+                *(self._untried or ()),
+                *_left_out(self.report.checks),
+                *not_reached(self._covered, own),
+            ]
             self.report.reached = [
                 Location(item.file, min(item.ran))
                 for item in self._covered
@@ -449,6 +455,17 @@ def _share_texts(check: Check) -> None:
         text = getattr(check, name)
         if type(text) is str:
             setattr(check, name, sys.intern(text))
+
+
+def _left_out(checks: Sequence[Check]) -> list[str]:
+    """What checks that passed had no time for, as their notes say: ``too slow at 31 × 33``.
+
+    What was skipped as a whole is listed among what could not run.
+    """
+    parts = [part for check in checks if check.verdict == "pass" for part in check.note.split("; ")]
+    sizes = [part.removeprefix(SIZES_LEFT_OUT) for part in parts if part.startswith(SIZES_LEFT_OUT)]
+    slow = [part.removeprefix(NOT_TRIED) for part in parts if part.startswith(NOT_TRIED)]
+    return list(dict.fromkeys([*(f"further sizes ({reason})" for reason in sizes), *slow]))
 
 
 def _name(pair: tuple[str, str] | None) -> str:

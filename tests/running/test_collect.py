@@ -24,6 +24,7 @@ from gradlint.model.events import (
 )
 from gradlint.model.report import (
     Check,
+    CheckVerdict,
     Finding,
     Location,
     Report,
@@ -273,6 +274,29 @@ def test_what_several_workers_reached_is_put_together() -> None:
     assert report.not_tried == ["stride != 1", "line 5"]
     assert (report.coverage["backward"].lines, report.coverage["backward"].missed) == (2, [5])
     assert report.uncovered
+
+
+@pytest.mark.parametrize(
+    ("verdict", "note", "expected"),
+    [
+        (
+            "pass",
+            "smaller sizes; further sizes are left out: 25% of --timeout 60 are spent",
+            ["further sizes (25% of --timeout 60 are spent)"],
+        ),
+        ("pass", "not tried: too slow at 31 × 33", ["too slow at 31 × 33"]),
+        ("pass", "forward accepts no other sizes", []),
+        # What was skipped as a whole is listed among what could not run.
+        ("skipped", "further sizes are left out: beyond --max-calls 20", []),
+    ],
+)
+def test_what_a_check_that_passed_had_no_time_for_was_not_tried(
+    verdict: CheckVerdict, note: str, expected: list[str]
+) -> None:
+    done = [Begin("GL101", "s"), CheckDone(Check("GL101", verdict, "s", note=note))]
+    report = collector(*START, *ALL[:2], *done, *ALL[4:], *END).finish()
+    assert report.not_tried == expected
+    assert not report.uncovered
 
 
 @pytest.mark.parametrize(

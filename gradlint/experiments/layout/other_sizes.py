@@ -42,7 +42,7 @@ from gradlint.inputs.resized import (
     with_leading_axis,
     without_leading_axis,
 )
-from gradlint.model.report import Explanation
+from gradlint.model.report import SIZES_LEFT_OUT, Explanation
 from gradlint.model.sample import Sample
 from gradlint.numerics.products import widened
 from gradlint.numerics.timing import least_seconds
@@ -176,9 +176,9 @@ class SizeTrials:
         settings = self.subject.settings
         if had_seconds() >= self._until:
             share = f"{SHARE_OF_TIMEOUT:.0%} of --timeout {settings.timeout:g} are spent"
-            self.left_out = f"further sizes are left out: {share}"
+            self.left_out = f"{SIZES_LEFT_OUT}{share}"
         elif not affords_another(self.subject):
-            self.left_out = f"further sizes are left out: beyond --max-calls {settings.max_calls}"
+            self.left_out = f"{SIZES_LEFT_OUT}beyond --max-calls {settings.max_calls}"
         else:
             return False
         return True
