@@ -133,6 +133,7 @@ Explanation = Literal[
     "attribution",
     "substitute",
     "subspace",
+    "undefined",
 ]
 
 
