@@ -25,7 +25,7 @@ from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.op_io import OpRaised
 
 #: Findings that put a guess in question: first derivatives at the sample itself.
-QUESTIONED = ("GL004", "GL201", "GL401")
+QUESTIONED = ("GL004", "GL102", "GL201", "GL401")
 
 #: Other guesses that are judged at most.
 MOST = 8

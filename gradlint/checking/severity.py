@@ -52,7 +52,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " input that the documentation calls a constant, or for which a Function inside returns"
         " None where that looks meant; a function that was guessed and that backward calls; NaN"
         " where forward"
-        " divides by an input that is zero; digits that cancel at large magnitudes; numbers that"
+        " divides by an input that is zero, or that forward returns where inputs were guessed; digits that cancel at large magnitudes; numbers that"
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
@@ -142,6 +142,11 @@ POLICY = (
         "info",
         "a Function inside returns None for it, and nothing says that a gradient is meant",
         lambda g: g.explained == "no-gradient",
+    ),
+    Reason(
+        "info",
+        "forward itself is not finite there, and the inputs were guessed: none may be meant there",
+        lambda g: g.explained == "undefined",
     ),
     Reason(
         "info",

@@ -24,7 +24,7 @@ from gradlint.inputs._moves import (
     with_rank,
     without_batch,
 )
-from gradlint.inputs._plan import Plan, TensorGuess
+from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Search
 from gradlint.inputs.described import ANY, said_of_arguments
 from gradlint.inputs.documentation import prose
@@ -53,6 +53,16 @@ _BY_NAME = (
     ),
     ("ordered", "*times ts *knots* *edges *bins *breaks* *breakpoints *sorted*"),
     ("sizes", "*count* *length* *_len *lens *duration* n_*"),
+    # Quantities that have no sign, of physics, statistics, signals and money.
+    (
+        "positive",
+        "kappa kappa_* *concentration* conc rate rates *_rate *intensity* *density mass masses "
+        "*_mass *radius *radii dist dists *distance* *wavelength* freq freqs *frequency *energy "
+        "*temperature temp *_temp *pressure* *thickness *depth *volatility vol strike spot price "
+        "prices *_price df dof *half_life *bandwidth *variance *magnitude* mag *power *powers "
+        "spec *spectrum *spectrogram *psd tau tau_* *_tau dt *lengthscale* length_scale* "
+        "*viscosity *conductivity *permeability *modulus",
+    ),
 )
 
 #: Triangular matrices that forward may take in any shape; other names suggest a kind of matrix only
@@ -83,6 +93,9 @@ _BY_WORD = (
 #: Domains of integers.
 _OF_INTEGERS = frozenset({"permutation", "sizes"})
 
+#: Error of the engine for the gradient of what is no tensor, and the place of that in the call.
+_OF_A_NUMBER = re.compile(r"returned a gradient different than None at position (\d+)")
+
 #: Other domains and other shapes that are tried at most, and attempts to make a shape run
 #: (heuristic: what a name suggests is among the first).
 MOST, MOST_SHAPES, MOST_REPAIRS = 14, 6, 8
@@ -95,7 +108,7 @@ class Suggested:
     Args:
         name: of the parameter.
         domain: one of ``domains``.
-        reason: what suggests it: "its name", or "the source".
+        reason: what suggests it: "its name", "the source", or what backward returns.
     """
 
     name: str
@@ -156,9 +169,10 @@ def other_guesses(
                     yield made, outcome, changed
 
     with process_state_restored():
-        yield from of_domains(plan, MOST)
         again = attempt(search.op, plan, search.seed, search.keywords)
-        shapes = itertools.chain(search.as_scalars(plan), _of_other_shapes(plan, again))
+        yield from _as_tensors(search, plan, again)
+        yield from of_domains(plan, MOST)
+        shapes = itertools.chain(search.as_scalars(plan), _of_other_shapes(search, plan, again))
         for made in itertools.islice(shapes, MOST_SHAPES):
             if search.out_of_time:
                 return
@@ -168,6 +182,28 @@ def other_guesses(
             if not found.trial.reduced:
                 yield found.plan, found.trial, []
                 yield from of_domains(found.plan, MOST_SHAPES)
+
+
+def _as_tensors(
+    search: Search, plan: Plan, trial: Trial
+) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+    """Tensors without dimensions in place of the numbers for which backward returns a gradient,
+    unless they are numbers by their defaults: a coefficient is learned that was taken for one."""
+    changed: list[Suggested] = []
+    while trial.failure is not None and (found := _OF_A_NUMBER.search(trial.failure.text)):
+        position = int(found.group(1)) - 1
+        name = plan.names[position] if position < len(plan.names) else ""
+        guess = plan.guess(name) if name else None
+        if not isinstance(guess, ValueGuess) or guess.kind == "default":
+            return
+        if isinstance(guess.value, bool) or not isinstance(guess.value, (int, float)):
+            return
+        domain = "positive" if guess.value > 0 else "real"
+        changed.append(Suggested(name, domain, "backward returns a gradient for it"))
+        plan = plan.changed(name, TensorGuess((), domain=domain, grad=True))
+        trial = attempt(search.op, plan, search.seed, search.keywords)
+    if changed and trial.score >= 5:
+        yield plan, trial, changed
 
 
 def _of_any_rank(op: Op) -> frozenset[str]:
@@ -187,8 +223,10 @@ def _ranks(plan: Plan, names: Collection[str]) -> dict[str, int]:
     return {name: len(guess.axes) for name, guess in plan.tensors() if name in names}
 
 
-def _of_other_shapes(plan: Plan, trial: Trial) -> Iterator[Plan]:
-    """Shapes under which backward may run, or no gradient has to be summed to that of its input."""
+def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]:
+    """Shapes under which backward may run, or no gradient has to be summed to that of its input;
+    and those of operands that backward expects to be broadcast."""
+    yield from _narrower(search.op, plan)
     if trial.score != 3 and not trial.reduced:
         return
     names = [name for name, guess in plan.tensors() if guess.grad]
@@ -204,6 +242,29 @@ def _of_other_shapes(plan: Plan, trial: Trial) -> Iterator[Plan]:
     yield from like_returned(plan, trial.reduced)
     yield from without_batch(plan, trial.reduced)
     yield from other_ranks(plan)
+
+
+#: How backward sums a gradient to the shape of an operand that forward broadcast.
+_SUMMED_TO = re.compile(
+    r"(?:sum_to_size|\w*(?:unbroadcast|reduce_to|sum_to)\w*)\([^()\n]*?(\w+)\.(?:shape|size\(\))"
+)
+
+
+def _narrower(op: Op, plan: Plan) -> Iterator[Plan]:
+    """The plan with a single element along the last axis of an operand to whose shape backward sums
+    a gradient: one number for each vector, by which forward multiplies all of its elements."""
+    source = ""
+    with suppress(OSError, TypeError):  # made without a file
+        source = source_text(op.function.backward) if op.function is not None else ""
+    summed = dict.fromkeys(_SUMMED_TO.findall(source))
+    tensors = dict(plan.tensors())
+    for name in summed:
+        guess = tensors.get(name)
+        if guess is None or guess.dtype != "float" or len(guess.axes) < 2:
+            continue
+        others = [other for key, other in tensors.items() if key not in summed]
+        if any(other.axes == guess.axes for other in others):
+            yield plan.changed(name, replace(guess, axes=(*guess.axes[:-1], "=1")))
 
 
 def _changed(plan: Plan, hints: Sequence[Suggested]) -> Iterator[tuple[Plan, list[Suggested]]]:

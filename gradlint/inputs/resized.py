@@ -5,8 +5,8 @@ changes with them. New slices of floating tensors mix
 the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
 interval, and away from ties; rows that sum to one sum to one again, unit vectors stay unit vectors,
 zeros and ones stay such, signs too, symmetric matrices stay symmetric, positive definite ones
-positive definite, skew-symmetric, triangular and orthogonal ones of their kind. New slices of
-integers repeat old ones.
+positive definite, skew-symmetric, triangular and orthogonal ones of their kind, and contractions
+such. New slices of integers repeat old ones.
 """
 
 from __future__ import annotations
@@ -335,7 +335,20 @@ def _as_matrix(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None
         made = (found - found.mT) / 2
     elif bool((before @ before.mT - eye).abs().max() <= SAME):
         made = torch.linalg.qr(found.double()).Q.to(found.dtype)
+    else:
+        made = _as_contraction(found, before)
     return made
+
+
+def _as_contraction(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Matrices that make no vector longer than those ``before`` do, where these make all of them
+    shorter: forward may iterate with such a matrix, and only then comes to an end. The norm of a
+    matrix of independent elements grows with the root of their number."""
+    largest = torch.linalg.matrix_norm(before.double(), ord=2).max()
+    if not bool(largest < 1.0):
+        return None
+    norms = torch.linalg.matrix_norm(found.double(), ord=2, keepdim=True)
+    return found * (largest / norms).clamp(max=1.0).to(found.dtype)
 
 
 def _as_triangular(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

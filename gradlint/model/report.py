@@ -137,6 +137,7 @@ Explanation = Literal[
     "attribution",
     "substitute",
     "subspace",
+    "undefined",
 ]
 
 

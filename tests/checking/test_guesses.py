@@ -400,6 +400,94 @@ def test_a_sum_over_too_much_stays_found() -> None:
     assert ("GL401", "weight") in red(check(op(weighed, weighed_wrong)))
 
 
+def directed(ctx, angle, kappa):
+    ctx.save_for_backward(angle, kappa)
+    return kappa * angle.cos() - torch.special.i0e(kappa).log() - kappa
+
+
+def directed_right(ctx, g):
+    angle, kappa = ctx.saved_tensors
+    ratio = torch.special.i1e(kappa) / torch.special.i0e(kappa)
+    return -g * kappa * angle.sin(), g * (angle.cos() - ratio)
+
+
+def directed_wrong(ctx, g):
+    of_angle, of_kappa = directed_right(ctx, g)
+    return of_angle, of_kappa + g
+
+
+def test_a_quantity_without_a_sign_may_be_meant_to_be_positive() -> None:
+    report = check(op(directed, directed_right))
+    assert red(report) == []
+    assert bool(report.samples[0].args[1].shape == [3, 4])
+    assert "`kappa`: positive (its name)" in report.samples[0].notes[0]
+    assert red(check(op(directed, directed_wrong))) == [("GL401", "kappa")]
+
+
+def ridge(ctx, X, y, lam):
+    A = X.mT @ X + lam * torch.eye(X.shape[-1], dtype=X.dtype)
+    L = torch.linalg.cholesky(A)
+    w = torch.cholesky_solve(X.mT @ y, L)
+    ctx.save_for_backward(X, y, L, w)
+    return w
+
+
+def ridge_right(ctx, g):
+    X, y, L, w = ctx.saved_tensors
+    v = torch.cholesky_solve(g, L)
+    return (y - X @ w) @ v.mT - (X @ v) @ w.mT, X @ v, -(v * w).sum()
+
+
+def ridge_wrong(ctx, g):
+    of_X, of_y, of_lam = ridge_right(ctx, g)
+    return of_X, of_y, 2 * of_lam
+
+
+def ridge_by_default(ctx, X, y, lam=0.7):
+    return ridge(ctx, X, y, lam)
+
+
+def test_a_number_with_a_right_gradient_is_a_tensor() -> None:
+    report = check(op(ridge, ridge_right))
+    assert red(report) == []
+    assert report.samples[0].args[2].shape == []
+    assert "`lam`: positive (backward returns a gradient for it)" in report.samples[0].notes[0]
+
+
+def test_a_gradient_for_a_number_stays_found() -> None:
+    assert red(check(op(ridge, ridge_wrong))) == [("GL102", "lam")]
+    assert red(check(op(ridge_by_default, ridge_right))) == [("GL102", "lam")]
+
+
+def between(ctx, a, b, t):
+    ctx.save_for_backward(a, b, t)
+    inner = (a * b).sum(-1, keepdim=True)
+    return a * torch.sin((1 - t) * inner) + b * torch.sin(t * inner)
+
+
+def between_right(ctx, g):
+    a, b, t = ctx.saved_tensors
+    inner = (a * b).sum(-1, keepdim=True)
+    first, second = torch.cos((1 - t) * inner), torch.cos(t * inner)
+    ga, gb = (g * a).sum(-1, keepdim=True), (g * b).sum(-1, keepdim=True)
+    of_inner = ga * (1 - t) * first + gb * t * second
+    of_t = inner * (gb * second - ga * first)
+    of_a = g * torch.sin((1 - t) * inner) + of_inner * b
+    return of_a, g * torch.sin(t * inner) + of_inner * a, of_t.sum_to_size(t.shape)
+
+
+def between_wrong(ctx, g):
+    of_a, of_b, of_t = between_right(ctx, g)
+    return of_a, of_b, 2 * of_t
+
+
+def test_what_backward_sums_to_its_shape_may_be_one_number_a_vector() -> None:
+    report = check(op(between, between_right))
+    assert red(report) == []
+    assert report.samples[0].args[2].shape == [3, 1]
+    assert ("GL401", "t") in red(check(op(between, between_wrong)))
+
+
 # What is said, and what is asked.
 
 

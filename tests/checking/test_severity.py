@@ -72,6 +72,10 @@ CASES = {
     "a gradient that nobody asked for": (Grounds(explained="asked"), "warning"),
     "a constant of a Function inside": (Grounds(explained="no-gradient"), "info"),
     "a zero divisor": (Grounds("special", explained="divisor"), "info"),
+    "a forward that is not finite at a guess": (
+        Grounds("extreme", explained="undefined"),
+        "info",
+    ),
     "another function": (Grounds("other-rank", explained="other-function"), "info"),
     "elements that forward does not read": (
         Grounds("other-size", silent=False, explained="unread"),

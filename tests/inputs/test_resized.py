@@ -94,6 +94,16 @@ def test_other_values_are_not_rounded() -> None:
     assert changed(sample(torch.ones(3)), {3: 4}).args[0].tolist() != [1.0] * 4
 
 
+def test_contractions_still_are() -> None:
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(3, 3, generator=generator, dtype=torch.float64)
+    short = 0.6 * drawn / torch.linalg.matrix_norm(drawn, ord=2)
+    for matrix, most in ((short, 0.6), (2 * short, None)):
+        made = resized(sample(matrix), {(0, 0): 33, (0, 1): 33}, seed=0)
+        norm = float(torch.linalg.matrix_norm(made.args[0].detach(), ord=2))
+        assert norm <= 0.6 + 1e-9 if most else norm > 1.2
+
+
 def test_positive_definite_matrices_still_are() -> None:
     half = randn(3, 3)
     matrix = half @ half.mT + torch.eye(3)

@@ -13,7 +13,8 @@ tends to a finite value that its formula misses (0 · log 0, sin(0) / 0). Where 
 that very input, such a value may not be meant. This is information if something that is not zero is
 divided by it, or the elements of other tensors (a width, a rate, a half-life), or if the divisor is
 an element selected from the input (a running maximum), or if all values that you gave have one
-sign. Cost: up to 1 forward and 1 backward call, and 7 forward calls for each special element (at
+sign. Where the inputs were guessed, all of it is information: forward may not be meant for such
+values. Cost: up to 1 forward and 1 backward call, and 7 forward calls for each special element (at
 most 7 elements).
 
 Why it matters
@@ -78,7 +79,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -154,11 +155,17 @@ def _holes(subject: Subject) -> list[Finding]:
             output=hole.output,
             index=hole.index,
             evidence={f"{item.name} there": hole.place.value, "limit": hole.limit},
-            grounds=subject.grounds(where="special", explained="divisor" if divides else None),
+            grounds=subject.grounds(
+                where="special", explained="divisor" if divides else _where_guessed(subject)
+            ),
             help="0 · inf or 0 / 0 in the formula: write its limit with torch.where, guarding the "
             "argument of the division or logarithm too, or use torch.xlogy, torch.sinc …",
         )
     ]
+
+
+def _where_guessed(subject: Subject) -> Literal["undefined"] | None:
+    return "undefined" if subject.sample.origin == "inferred" else None
 
 
 def _beyond_given(subject: Subject, hole: RemovableNaN) -> bool:
@@ -191,7 +198,7 @@ def _finding(
         output=output.name,
         index=first,
         evidence=evidence,
-        grounds=subject.grounds(torch_owned=bool(blamed)),
+        grounds=subject.grounds(torch_owned=bool(blamed), explained=_where_guessed(subject)),
         help="guard the division, logarithm, root or exponential at this value; if the inputs lie "
         "outside the op's domain, give others (--inputs)",
     )

@@ -8,9 +8,10 @@ at exactly the same inputs. An intermediate result overflowed, or vanished befor
 division. Outputs of which other elements are beyond the dtype's range in float64, too, are left
 out: inputs this large are not meant for the op. So are elements whose float64 value changes 1000
 times more than the inputs where these move by one float32 rounding, and otherwise than the gradient
-says: an iteration does not converge there. If the inputs were guessed, and this depends on the
-signs of other inputs or constants, it is information: such signs may be required; and so it is
-where forward iterates much longer there than at the sample, from a start too far away. Where the op
+says: an iteration does not converge there. If the inputs were guessed, it is information: the op
+may not be meant for such magnitudes, and where it depends on the signs of other inputs or
+constants, such signs may be required; and so it is where forward iterates much longer there than at
+the sample, from a start too far away. Where the op
 refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the
 first input, 2 for each further one; up to 6 more where it overflows, and up to 56 where inputs were
 guessed.
@@ -108,10 +109,12 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _explained(found: Overflow) -> Literal["signs", "solver"] | None:
+def _explained(subject: Subject, found: Overflow) -> Literal["signs", "solver", "undefined"] | None:
     if found.iterates:
         return "solver"
-    return "signs" if found.depends_on_signs else None
+    if found.depends_on_signs:
+        return "signs"
+    return "undefined" if subject.sample.origin == "inferred" else None
 
 
 def _finding(subject: Subject, found: Overflow) -> Finding:
@@ -142,7 +145,7 @@ def _finding(subject: Subject, found: Overflow) -> Finding:
         output=found.output,
         index=found.index,
         evidence=evidence,
-        grounds=subject.grounds(explained=_explained(found)),
+        grounds=subject.grounds(explained=_explained(subject, found)),
         help="an intermediate result overflows or vanishes: subtract the maximum before exp, "
         "divide before squaring, or use torch.logsumexp, log_softmax, softplus, expm1, hypot …",
     )

@@ -25,7 +25,7 @@ from gradlint.experiments.finite.special_values import (
 )
 from gradlint.experiments.finite.value_ranges import range_of
 from gradlint.experiments.subject import Subject
-from gradlint.model.rule import Outcome
+from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
 from gradlint.rules.catalogue import by_code
@@ -640,6 +640,33 @@ def test_a_division_by_an_input_given_with_one_sign_is_information(
     assert loudness(probed(GL301, entropy, X.abs())) == {"output": ("warning", None)}
 
 
+class GuardedSinc(Function):
+    """sin(x) / x with its limit at zero in forward; backward divides by zero there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.where(x == 0, torch.ones_like(x), x.sin() / torch.where(x == 0, 1.0, x))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return g * (x.cos() / x - x.sin() / x**2)
+
+
+def test_at_guessed_inputs_only_what_forward_is_finite_at_is_loud() -> None:
+    sinc = formula(lambda x: x.sin() / x, lambda x: x.cos() / x - x.sin() / x**2)
+
+    def told(rule: Rule, op: Any, origin: Any) -> dict[str, tuple[str, str | None]]:
+        sample = Sample("s", origin, (X.double().requires_grad_(),))
+        assert rule.probe is not None
+        return loudness(rule.probe(Subject(from_object(op), sample, Settings(seed=1))))
+
+    assert told(GL301, sinc, "inferred") == {"output": ("info", "undefined")}
+    assert told(GL301, sinc, "--inputs") == {"output": ("warning", None)}
+    assert told(GL302, GuardedSinc, "inferred")["x"][0] == "warning"
+
+
 class Decay(Function):
     """y = s·exp(−t / h): 0 at h = 0, where backward divides zero by zero."""
 
@@ -837,7 +864,8 @@ class NaiveSoftmax(Function):
     [
         (Scan, "inferred", "signs"),
         (Scan, "--inputs", None),
-        (NaiveSoftmax, "inferred", None),
+        (NaiveSoftmax, "inferred", "undefined"),
+        (NaiveSoftmax, "--inputs", None),
     ],
 )
 def test_overflow_that_depends_on_guessed_signs(
@@ -872,7 +900,8 @@ class Softmax(NaiveSoftmax):
     [
         (ConstantScan, "inferred", "signs"),
         (ConstantScan, "--inputs", None),
-        (Softmax, "inferred", None),
+        (Softmax, "inferred", "undefined"),
+        (Softmax, "--inputs", None),
     ],
 )
 def test_overflow_that_depends_on_the_signs_of_constants(
