@@ -73,6 +73,7 @@ class Evidence:
         indexes: whether the code indexes with its elements, or passes them as indices.
         adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
         sliced: whether the code takes the elements up to it, so that it is no axis.
+        either_sign: whether the code takes it below zero as well as above, for a number.
         bounds: that its values keep beside other arguments, sizes and numbers.
         unlike: which of its integers are never alike, as documentation says: "permutation",
             "rows" or "elements"; empty when it says nothing.
@@ -109,6 +110,7 @@ class Evidence:
     indexes: bool = False
     adjacent: bool = False
     sliced: bool = False
+    either_sign: bool = False
     bounds: list[Bound] = field(default_factory=list)
     unlike: str = ""
     path: bool = False

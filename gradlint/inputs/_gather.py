@@ -23,6 +23,7 @@ from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
+from gradlint.inputs._signs import of_either_sign
 from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
@@ -176,6 +177,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     read_docs([forward, owner], found)
     _read_bounds([forward, owner], found)
     _read_extents(forward, names)
+    _read_signs(forward, names)
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
@@ -200,6 +202,14 @@ def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> No
         names[name].measured.add(axis)
     for (name, axis), step in interleaved(found).items():
         names[name].interleaved[axis] = step
+
+
+def _read_signs(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:
+    """Which numbers the code takes below zero as well as above."""
+    tree = syntax(forward)
+    for name in of_either_sign(tree) if tree is not None else ():
+        if name in names:
+            names[name].either_sign = True
 
 
 def has_imaginary(op: Op) -> bool:

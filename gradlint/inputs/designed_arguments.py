@@ -42,6 +42,10 @@ MOST_ROWS = 12
 #: other reductions of a loss, and as many again).
 MOST_OPTIONALS = 5
 
+#: An axis is below this (heuristic: operators of users hardly take more than five). A larger
+#: ``dim`` is a width.
+MOST_AXES = 8
+
 #: Strings of which an op that knows one often knows the others.
 _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
 
@@ -257,9 +261,11 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         candidates = values_for(
             parameter.name, now, evidence.values, kind, rank, sliced=evidence.sliced
         )
-        others = within(documented_range(said, parameter.name, known), now, candidates)
+        allowed = documented_range(said, parameter.name, known)
         most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
-        others = distinct(now, others)[:most]
+        others = distinct(now, within(allowed, now, candidates))[:most]
+        if evidence.either_sign:
+            others = distinct(now, [*within(allowed, now, _of_other_sign(now)), *others])
         if (
             type(now) in (int, float)
             and abs(now) == 1
@@ -322,7 +328,7 @@ def values_for(
             found = [not now]
         case enum.Enum():
             found = [*alike, *type(now)]
-        case int() if _names.is_axis(name) and not sliced:
+        case int() if _names.is_axis(name) and not sliced and now < MOST_AXES:
             found = _axes(now, rank)
         case int():
             found = [*alike, *_integers(name, now)]
@@ -339,6 +345,14 @@ def values_for(
         case None:
             found = _in_place_of_none(name, known, kind, rank)
     return found
+
+
+def _of_other_sign(now: Any) -> list[Any]:
+    """A number, or several, with the sign reversed; −1 for zero."""
+    if type(now) in (int, float):
+        return [-now if now else type(now)(-1)]
+    whole = isinstance(now, (tuple, list)) and all(type(part) is int for part in now)
+    return [type(now)(-part if part else -1 for part in now)] if whole and now else []
 
 
 def _axes(now: int, rank: int) -> list[int]:

@@ -31,8 +31,9 @@ from gradlint.inputs.documentation import (
     documented_range,
     prose,
 )
-from gradlint.inputs.resized import tensors_of
+from gradlint.inputs.resized import in_shape, resized, tensors_of, tied_axes
 from gradlint.model.op import Op
+from gradlint.model.related import Axis
 from gradlint.model.sample import Sample
 from gradlint.targets.compared import compared_strings
 from gradlint.targets.signature import signature_of
@@ -78,24 +79,53 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
         )
         allowed = documented_range(said, name, signature.parameters)
         values = within(allowed, now, distinct(now, candidates))
-        # The same constructor takes several names, and one number is as good as another.
-        for value in values[: MOST_NAMES if isinstance(now, (str, enum.Enum)) else 1]:
+        # The same constructor takes several names, and one number is as good as another; but a
+        # width takes only those that its heads divide, and they only those that divide it.
+        chosen = values[: MOST_NAMES if isinstance(now, (str, enum.Enum)) else 1]
+        if type(now) is int:
+            chosen += distinct(now, within(allowed, now, _dividing(now)))
+        for value in distinct(now, chosen):
             designed = with_constructed(op, sample, name, value)
             if designed is not None:
                 count += 1
                 yield designed
 
 
+def _dividing(now: int) -> list[int]:
+    """The largest number that divides ``now``, apart from one and itself."""
+    return [now // k for k in range(2, math.isqrt(max(now, 0)) + 1) if not now % k][:1]
+
+
 def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed | None:
     """``sample`` for the module of ``op`` made with another value of one argument; None where it
     can't be made so."""
-    module = op.module
-    made = constructed(module, {**op.constructor, name: value}) if module is not None else None
-    if made is None:
+    module, values = op.module, {**op.constructor, name: value}
+    made = constructed(module, values) if module is not None else None
+    there: Sample | None = sample
+    if made is None and module is not None and type(value) is int:
+        made = constructed(module, values, resize=True)
+        there = _as_wide(sample, module, made) if made is not None else None
+    if made is None or there is None:
         return None
     label = f"with {name}={shown(value)} in the constructor"
-    there = replace(sample, label=label, kind="same")
+    there = replace(there, label=label, kind="same")
     return Designed(there, {name: value}, op=replace(op, module=made, call=made))
+
+
+def _as_wide(sample: Sample, module: torch.nn.Module, other: torch.nn.Module) -> Sample | None:
+    """``sample`` with axes as long as those of the parameters of ``other``, where they are as long
+    as those of ``module``; None where a size turns into two."""
+    wider: dict[int, set[int]] = {}
+    for before, after in zip(module.parameters(), other.parameters(), strict=True):
+        for old, new in zip(before.shape, after.shape, strict=True):
+            wider.setdefault(old, set()).add(new)
+    change: dict[Axis, int] = {}
+    for size, axes in tied_axes(sample).items():
+        sizes = wider.get(size, {size})
+        if len(sizes) > 1:
+            return None
+        change |= dict.fromkeys(axes, min(sizes))
+    return resized(sample, change, seed=0)
 
 
 def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:
@@ -124,15 +154,25 @@ def _floats_of(name: str, now: float) -> list[float]:
     return [*usual, ELSEWHERE * now]
 
 
-def constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
+def constructed(
+    module: torch.nn.Module, values: Mapping[str, Any], *, resize: bool = False
+) -> torch.nn.Module | None:
     """A module of the class of ``module`` and with its state, made with other arguments; None where
-    the constructor refuses these, or makes parameters of other shapes."""
+    the constructor refuses these, or makes parameters of other shapes.
+
+    Args:
+        resize: whether parameters may have other sizes, along as many axes; buffers are then as
+            the constructor makes them.
+    """
     state = torch.get_rng_state()
     try:
         made = type(module)(**values).train(module.training)
         held = {name: value.dtype for name, value in module.state_dict().items()}
-        made.load_state_dict(module.state_dict())
-        alike = all(value.dtype == held[name] for name, value in made.state_dict().items())
+        if resize:
+            _take_resized(made, module)
+        else:
+            made.load_state_dict(module.state_dict())
+        alike = {name: value.dtype for name, value in made.state_dict().items()} == held
         grads = [parameter.requires_grad for parameter in module.parameters()]
         alike &= [parameter.requires_grad for parameter in made.parameters()] == grads
     except Exception:  # of the user's constructor: anything
@@ -140,3 +180,12 @@ def constructed(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.
     finally:
         torch.set_rng_state(state)
     return made if alike else None
+
+
+def _take_resized(made: torch.nn.Module, module: torch.nn.Module) -> None:
+    """Give the parameters of ``made`` the values of those of ``module``, and more like them."""
+    for new, old in zip(made.parameters(), module.parameters(), strict=True):
+        if new.dim() != old.dim():
+            raise ValueError("a parameter has another number of axes")
+        with torch.no_grad():
+            new.copy_(in_shape(old, new.shape, seed=0))

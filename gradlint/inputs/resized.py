@@ -11,7 +11,7 @@ such. New slices of integers repeat old ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,6 +96,15 @@ def resized(
     if alike_where_unlike(found):
         found = _unlike_again(found, generator)
     return None if alike_where_unlike(found) else found
+
+
+def in_shape(tensor: torch.Tensor, shape: Sequence[int], *, seed: int) -> torch.Tensor:
+    """``tensor`` with other sizes along its axes, of which it has as many."""
+    generator = torch.Generator().manual_seed(seed)
+    found = tensor.detach()
+    for axis, size in enumerate(shape):
+        found = _along(found, axis, size, generator)
+    return _in_domain(found, tensor.detach())
 
 
 def _unlike_again(sample: Sample, generator: torch.Generator) -> Sample:

@@ -1,0 +1,135 @@
+"""Faults that show only where a number has the other sign."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import gradlint
+from gradlint.inputs._signs import of_either_sign
+from gradlint.model.report import TargetReport
+
+
+def check(thing: Any) -> TargetReport:
+    flags: dict[str, Any] = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
+    return gradlint.check(thing, **flags).targets[0]
+
+
+class Lagged(Function):
+    @staticmethod
+    def forward(ctx, x, lag=1):
+        ctx.lag = lag
+        return x - torch.roll(x, lag, -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - torch.roll(g, -ctx.lag, -1), None
+
+
+class LaggedForward(Lagged):
+    @staticmethod
+    def backward(ctx, g):
+        return g - torch.roll(g, -abs(ctx.lag), -1), None
+
+
+class Upwind(Function):
+    """A step along ``speed``, whose sign says from which side."""
+
+    @staticmethod
+    def forward(ctx, u, speed=0.4):
+        ctx.speed = speed
+        if speed > 0:
+            return u - speed * (u - u.roll(1, -1))
+        return u - speed * (u.roll(-1, -1) - u)
+
+    @staticmethod
+    def backward(ctx, g):
+        if ctx.speed > 0:
+            return g - ctx.speed * (g - g.roll(-1, -1)), None
+        return g - ctx.speed * (g.roll(1, -1) - g), None
+
+
+class UpwindFromOneSide(Upwind):
+    @staticmethod
+    def backward(ctx, g):
+        return g - ctx.speed * (g - g.roll(-1, -1)), None
+
+
+class Smoothed(Function):
+    """Nothing is smoothed at zero, and a share below zero has no meaning."""
+
+    @staticmethod
+    def forward(ctx, x, share=0.1):
+        ctx.share = share
+        if share > 0:
+            x = (1 - share) * x + share * x.mean(-1, keepdim=True)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return (1 - ctx.share) * g + ctx.share * g.mean(-1, keepdim=True), None
+
+
+class Refusing(Function):
+    @staticmethod
+    def forward(ctx, x, power=2.0):
+        if power < 0:
+            raise ValueError(f"power {power} is below zero")
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x.abs() ** power
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * ctx.power * x.sign() * x.abs() ** (ctx.power - 1), None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [(LaggedForward, "with lag=-1"), (UpwindFromOneSide, "with speed=-0.4")],
+)
+def test_a_fault_at_the_other_sign_is_found(wrong, where):
+    found = [item for item in check(wrong).findings if item.code == "GL401"]
+    assert [(item.severity, item.sample) for item in found] == [("error", where)]
+
+
+@pytest.mark.parametrize("right", [Lagged, Upwind, Smoothed, Refusing])
+def test_right_operators_pass(right):
+    report = check(right)
+    assert report.verdict == "pass"
+    assert report.findings == []
+
+
+def test_a_number_without_a_second_sign_keeps_it():
+    for right in (Smoothed, Refusing):
+        assert not any("=-" in item.label for item in check(right).tried)
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("y = x.roll(k, 0)", {"k"}),
+        ("y = torch.roll(x, (k, m), (0, 1))", {"k", "m"}),
+        ("y = torch.roll(x, shifts=k)", {"k"}),
+        ("y = x ** abs(k)", {"k"}),
+        ("y = x * k if k >= 0 else x / k", {"k"}),
+        ("if k < 0:\n    k += n", {"k"}),
+        ("if self.k >= 0:\n    y = x\nelse:\n    y = self.k * x", {"self.k"}),
+        ("def f():\n    if k > 0:\n        return x\n    return k * x", {"k"}),
+        # Nothing is done with a number below zero, or the branch for it does not use it.
+        ("if k < 0:\n    raise ValueError(f'{k}')", set()),
+        ("if k < 0:\n    k = 0", set()),
+        ("if k <= 0:\n    y = x", set()),
+        ("if k > 0:\n    y = x\ny = k * x", set()),
+        ("if k > 1:\n    y = x\nelse:\n    y = k * x", set()),
+        ("if 0 < k < 1:\n    y = x\nelse:\n    y = k * x", set()),
+        ("y = roll(x, k)", set()),
+    ],
+)
+def test_what_code_says_of_signs(code, names):
+    assert of_either_sign(ast.parse(code)) == names

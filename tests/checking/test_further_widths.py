@@ -1,0 +1,163 @@
+"""Faults that show only where a module is as wide as its defaults do not make it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import Function
+
+import gradlint
+from gradlint.inputs.designed_constructions import constructed, with_constructed
+from gradlint.inputs.resized import in_shape
+from gradlint.model.report import TargetReport
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+
+
+def check(thing: Any) -> TargetReport:
+    flags: dict[str, Any] = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
+    return gradlint.check(thing, **flags).targets[0]
+
+
+class Scaled(Function):
+    """x · weight / rms(x), with its length given to backward."""
+
+    @staticmethod
+    def forward(ctx, x, weight, width):
+        r = x.square().mean(-1, keepdim=True).rsqrt()
+        ctx.save_for_backward(x, weight, r)
+        ctx.width = width
+        return x * r * weight
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, weight, r = ctx.saved_tensors
+        gw = g * weight
+        gx = r * gw - x * r**3 * (gw * x).sum(-1, keepdim=True) / ctx.width
+        return gx, (g * x * r).sum(tuple(range(g.dim() - 1))), None
+
+
+class Norm(nn.Module):
+    def __init__(self, dim: int = 32):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, dim))
+
+    def forward(self, x):
+        return Scaled.apply(x, self.weight, x.shape[-1])
+
+
+class NormOfOneWidth(Norm):
+    def forward(self, x):
+        return Scaled.apply(x, self.weight, 32)
+
+
+class Scores(Function):
+    @staticmethod
+    def forward(ctx, q, k, scale):
+        ctx.save_for_backward(q, k)
+        ctx.scale = scale
+        return q @ k.mT / math.sqrt(q.shape[-1])
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        q, k = ctx.saved_tensors
+        scale = ctx.scale or 1 / math.sqrt(q.shape[-1])
+        return g @ k * scale, g.mT @ q * scale, None
+
+
+class Attention(nn.Module):
+    scale: float | None = None
+
+    def __init__(self, width: int = 32, heads: int = 2):
+        super().__init__()
+        self.h = heads
+        self.qk = nn.Linear(width, 2 * width, bias=False)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k = self.qk(x).view(b, t, 2, self.h, d // self.h).permute(2, 0, 3, 1, 4)
+        return Scores.apply(q, k, self.scale)
+
+
+class AttentionOfOneHeadWidth(Attention):
+    scale = 0.25
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        (NormOfOneWidth, "with dim=33 in the constructor"),
+        (AttentionOfOneHeadWidth, "with width=16 in the constructor"),
+    ],
+)
+def test_a_constant_that_fits_the_default_width_is_found(wrong, where):
+    found = {(item.severity, item.sample) for item in check(wrong).findings if item.code == "GL401"}
+    assert found == {("error", where)}
+
+
+@pytest.mark.parametrize("right", [Norm, Attention])
+def test_right_modules_pass(right):
+    report = check(right)
+    assert report.verdict == "pass"
+    tried = {item.label: item.verdict for item in report.tried if "constructor" in item.label}
+    assert "right" in tried.values()
+    assert "wrong" not in tried.values()
+
+
+def test_parameters_and_inputs_are_made_as_wide_as_the_constructor_asks():
+    op = from_object(Norm(6))
+    with torch.no_grad():
+        op.module.weight[0] = -0.5
+    x = torch.randn(2, 6, dtype=torch.float64)
+    designed = with_constructed(op, Sample("inferred", "inferred", (x,)), "dim", 9)
+    assert designed is not None
+    assert designed.op is not None
+    (wider,) = designed.sample.args
+    assert wider.shape == (2, 9)
+    assert torch.equal(wider[:, :6], x)
+    assert designed.op.module.weight.shape == (9,)
+    assert torch.equal(designed.op.module.weight[:6], op.module.weight)
+    assert op.module.weight.shape == (6,)
+    assert designed.sample.label == "with dim=9 in the constructor"
+
+
+class Folded(nn.Module):
+    """A parameter has as many axes as there are levels."""
+
+    def __init__(self, levels: int = 2):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones((3,) * levels))
+
+
+class Twofold(nn.Module):
+    """Two axes of one size turn into two of different sizes."""
+
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.a = nn.Parameter(torch.ones(4))
+        self.b = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * self.a.sum() * self.b.sum()
+
+
+def test_what_is_not_a_matter_of_sizes_is_not_made():
+    assert constructed(Folded(), {"levels": 3}, resize=True) is None
+    op = from_object(Twofold())
+    x = torch.randn(2, 4, dtype=torch.float64)
+    assert with_constructed(op, Sample("inferred", "inferred", (x,)), "width", 5) is None
+
+
+def test_more_values_are_like_those_there_were():
+    rows = torch.tensor([[0.25, 0.75], [0.5, 0.5]], dtype=torch.float64)
+    made = in_shape(rows, (3, 4), seed=0)
+    assert made.shape == (3, 4)
+    assert bool((made > 0).all())
+    assert torch.allclose(made.sum(-1), torch.ones(3, dtype=torch.float64))
+    assert torch.equal(in_shape(rows, (2, 2), seed=0), rows)
