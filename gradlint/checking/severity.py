@@ -39,7 +39,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " or Riemannian gradient, relevance or a substitute, or that is right for what an"
         " orthonormal basis spans, or of a surrogate: forward returns its input, or is a staircase"
         " that changes as backward says over many stairs, or calls a Function that rounds or steps"
-        " and explains the error, or backward goes by the positive part of grad_output; second"
+        " and explains the error, or backward goes by the sign of grad_output; second"
         " derivatives silently lost",
     ),
     (
