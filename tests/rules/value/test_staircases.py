@@ -1,7 +1,7 @@
 """Quantizers without a word about it, ops that return what they are given, guided backpropagation,
 gradients that lead back within bounds, and what is decorated to have no gradient: no errors. Near
-them: quantizers whose gradient is wrong in the large too, smooth ops with wrong gradients, clipping,
-and gradients that are stopped inside.
+them: quantizers whose gradient is wrong in the large too, smooth ops with wrong gradients,
+clipping, and gradients that are stopped inside.
 """
 
 from __future__ import annotations
