@@ -39,7 +39,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " or Riemannian gradient, relevance or a substitute, or that is right for what an"
         " orthonormal basis spans, or of a surrogate: forward returns its input, or is a staircase"
         " that changes as backward says over many stairs, or calls a Function that rounds or steps"
-        " and explains the error, or backward goes by the positive part of grad_output; second"
+        " and explains the error, or backward goes by the sign of grad_output; second"
         " derivatives silently lost",
     ),
     (
@@ -51,8 +51,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
         " input that the documentation calls a constant, or for which a Function inside returns"
         " None where that looks meant; a function that was guessed and that backward calls; NaN"
-        " where forward"
-        " divides by an input that is zero, or that forward returns where inputs were guessed; digits that cancel at large magnitudes; numbers that"
+        " where forward divides by an input that is zero, or that forward returns where inputs were"
+        " guessed; digits that cancel at large magnitudes; numbers that"
         " forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"

@@ -492,7 +492,9 @@ SURROUNDINGS = (
     ),
     (
         "module-not-installed",
-        r"^(ModuleNotFoundError|ImportError): ",
+        # Packages raise errors of their own, in whose text Python's stands.
+        r"^(\w*\.)*\w*(ModuleNotFound|Import)Error: |No module named '[\w.]+'[).]*($|\n|\. )"
+        r"|\bpip3? install ",
         "it imports a package that is not installed here",
         "install the package that is named",
     ),

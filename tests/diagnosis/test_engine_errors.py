@@ -57,6 +57,10 @@ def reads(ctx: Any, grad: Tensor) -> Tensor:
     return grad * ctx.saved_tensors[0]
 
 
+class OptionalImportError(ImportError):
+    """What a package raises for one that it can do without."""
+
+
 def raise_(error: BaseException) -> None:
     raise error
 
@@ -380,6 +384,9 @@ PROVOKED: list[tuple[str, Callable[[], Any]]] = [
     ("server-not-reached", lambda: raise_(urllib.error.URLError("Name or service not known"))),
     ("server-not-reached", lambda: raise_(OSError(101, "Network is unreachable"))),
     ("module-not-installed", lambda: importlib.import_module("no_such_module")),
+    ("module-not-installed", lambda: raise_(OptionalImportError("import lib._C, see the manual"))),
+    ("module-not-installed", lambda: raise_(RuntimeError("needs lib (No module named 'lib._C')"))),
+    ("module-not-installed", lambda: raise_(RuntimeError("Please `pip install lib[extra]`"))),
 ]
 
 #: Texts that can't be provoked without a GPU, as PyTorch prints them.
@@ -442,6 +449,8 @@ def test_quoted_error_is_explained(slug: str, text: str) -> None:
         RuntimeError("expected a tensor on the same device"),
         OSError(28, "No space left on device"),
         RuntimeError("FileNotFoundError is what open raises"),
+        KeyError("No module named 'attention' in this model"),
+        ValueError("ImportError is raised where it is not there"),
         ValueError("cuda_graphs must be a bool"),
     ],
 )

@@ -262,8 +262,10 @@ def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
 
 
 def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:
-    """Only warn where backward goes by the positive part of the gradients that it receives, as
-    guided backpropagation does (Springenberg et al. 2014): nobody writes that by accident."""
+    """Only warn where backward goes by the sign of the gradients that it receives: it hands on
+    their positive part, as guided backpropagation does (Springenberg et al. 2014), or lets what
+    moves an element back within its bounds pass where it stops all else, as learned scales that
+    must stay positive do (Ballé et al. 2018). Nobody writes that by accident."""
     wrong = [i for i in findings if i.cause == "not-linear" and i.severity == "error"]
     names = [item.name for item in subject.run.outputs if item.differentiable]
     positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
@@ -278,30 +280,68 @@ def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:
         return [None if gradient is None else gradient.clone() for gradient in found]
 
     try:
-        pairs = zip(
-            pulled(vs),
-            pulled([v.relu() for v in vs]),
-            pulled([(-v).relu() for v in vs]),
-            strict=True,
-        )
+        own = pulled(vs)
+        positive = pulled([v.relu() for v in vs])
+        negative = pulled([(-v).relu() for v in vs])
+        opposite = pulled([-v for v in vs])
+        small = pulled([v / _SMALL for v in vs])
     except (OpRaised, ValueError, RuntimeError):  # complex numbers have no positive part
         return
-    rectified = [
+    for item in wrong:
+        k = positions[item.input or ""]
+        if _is_rectified(own[k], positive[k], negative[k]):
+            meant = (
+                "backward passes on what is positive in grad_output only, as guided"
+                " backpropagation does"
+            )
+        elif len(vs) == 1 and _returns_to_bounds(vs[0], own[k], opposite[k], small[k]):
+            meant = (
+                "backward passes on some elements of grad_output of one sign only, as where an"
+                " input may move back within its bounds"
+            )
+        else:
+            continue
+        item.severity = "warning"
+        item.help = f"{meant}: if that is meant, say so in the documentation; otherwise {item.help}"
+
+
+#: Divisor of a cotangent by which the size of its elements is told from their sign; a power of two,
+#: so that nothing is rounded.
+_SMALL = 1024.0
+
+
+def _is_rectified(
+    own: torch.Tensor | None, positive: torch.Tensor | None, negative: torch.Tensor | None
+) -> bool:
+    """Whether a gradient is that of the positive part of the cotangent."""
+    return (
         own is not None
         and positive is not None
         and (negative is None or not _equal(own, negative))  # else grad_output is not used
         and bool(own.any())
         and _equal(own, positive)
-        for own, positive, negative in pairs
-    ]
-    for item in wrong:
-        if rectified[positions[item.input or ""]]:
-            item.severity = "warning"
-            item.help = (
-                "backward passes on what is positive in grad_output only, as guided"
-                " backpropagation does: if that is meant, say so in the documentation; otherwise"
-                f" {item.help}"
-            )
+    )
+
+
+def _returns_to_bounds(
+    v: torch.Tensor,
+    own: torch.Tensor | None,
+    opposite: torch.Tensor | None,
+    small: torch.Tensor | None,
+) -> bool:
+    """Whether a gradient is its cotangent ``v`` with some elements left out, the size of which does
+    not matter: some are passed on with both signs, and some with one sign alone."""
+    if own is None or opposite is None or small is None or own.shape != v.shape:
+        return False
+    for gradient, sign in ((own, 1), (opposite, -1)):
+        if not bool(((gradient == sign * v) | (gradient == 0)).all()):
+            return False
+    passed, passed_back = own != 0, opposite != 0
+    return (
+        _equal(own, small * _SMALL)
+        and bool((passed & passed_back).any())
+        and bool((passed ^ passed_back).any())
+    )
 
 
 def _soften_staircases(subject: Subject, findings: Sequence[Finding]) -> None:

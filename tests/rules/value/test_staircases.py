@@ -1,6 +1,7 @@
 """Quantizers without a word about it, ops that return what they are given, guided backpropagation,
-and what is decorated to have no gradient: no errors. Near them: quantizers whose gradient is wrong
-in the large too, smooth ops with wrong gradients, clipping, and gradients that are stopped inside.
+gradients that lead back within bounds, and what is decorated to have no gradient: no errors. Near
+them: quantizers whose gradient is wrong in the large too, smooth ops with wrong gradients,
+clipping, and gradients that are stopped inside.
 """
 
 from __future__ import annotations
@@ -107,6 +108,61 @@ class Guided(Function):
         return grad_output.relu() * (x > 0)
 
 
+class AboveBound(Function):
+    """What moves an element back above the bound passes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0.1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x >= 0.1) | (grad_output < 0))
+
+
+class WithinBounds(Function):
+    """Likewise at both bounds."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-0.5, 0.5)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        stopped = (x < -0.5) & (grad_output > 0) | (x > 0.5) & (grad_output < 0)
+        return grad_output.masked_fill(stopped, 0)
+
+
+class LargeOnly(AboveBound):
+    """Leaves small gradients out: those of one sign alone, and not for their sign."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x >= 0.1) | (grad_output < -0.2))
+
+
+class HalfBack(AboveBound):
+    """What moves an element back is halved."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * torch.where(x >= 0.1, 1.0, 0.5 * (grad_output < 0))
+
+
+class NegativeOnly(AboveBound):
+    """Asks for the sign of the gradient where that of x is meant."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * (grad_output < 0.0)
+
+
 class Clipped(Guided):
     """Clips in backward, both ways."""
 
@@ -195,6 +251,11 @@ def numbers(*shape: int) -> Tensor:
         (DoubledProduct, [(3, 4)], {"x": "error"}),
         (DoubledSum, [(3, 4)], {"x": "error"}),
         (Guided, [(3, 4)], {"x": "warning"}),
+        (AboveBound, [(3, 4)], {"x": "warning"}),
+        (WithinBounds, [(3, 4)], {"x": "warning"}),
+        (LargeOnly, [(3, 4)], {"x": "error"}),
+        (HalfBack, [(3, 4)], {"x": "error"}),
+        (NegativeOnly, [(3, 4)], {"x": "error"}),
         (Clipped, [(3, 4)], {"x": "error"}),
         (Workspace, [(3, 4)], {"x": "error"}),
         (Constant, [(3, 4)], {"x": "error"}),
