@@ -22,9 +22,11 @@ _WORKING_IN_GROUP = (
     *(("baseline", "write"), ("baseline", "prune")),
 )
 
-#: A line of a pyproject.toml that may name a cache of verdicts. If it is about something else, the
-#: server starts a little later, and that is all.
-_CACHE_SET = re.compile(rb"^\s*[\"']?(cache|cluster)[\"']?\s*=", re.MULTILINE)
+#: A line of a pyproject.toml that begins a table, with its name; one that may name a cache of
+#: verdicts or a cluster, in the table of gradlint or from further out. If it is about something
+#: else, the server starts a little later, and that is all.
+_TABLE = re.compile(rb"\s*\[+\s*([\w.\"'\s-]+?)\s*\]")
+_CACHE_SET = re.compile(rb".*\b(cache|cluster)[\"']?\s*=")
 
 #: Bytes of a pyproject.toml that are looked at.
 _MOST_BYTES = 2**20
@@ -97,12 +99,25 @@ def _may_remember(words: Sequence[str]) -> bool:
     folder = os.getcwd()
     while True:
         with suppress(OSError), open(os.path.join(folder, "pyproject.toml"), "rb") as file:
-            if _CACHE_SET.search(file.read(_MOST_BYTES)):
+            if _sets_cache(file.read(_MOST_BYTES)):
                 return True
         above = os.path.dirname(folder)
         if above == folder:
             return False
         folder = above
+
+
+def _sets_cache(text: bytes) -> bool:
+    """Whether a pyproject.toml may name a cache or a cluster for gradlint: many name a ``cache``
+    elsewhere, as an extra of their own."""
+    ours = True
+    for line in text.splitlines():
+        if table := _TABLE.match(line):
+            names = [name.strip(b" \t\"'") for name in table[1].split(b".")]
+            ours = names[:2] in ([b"tool"], [b"tool", b"gradlint"])
+        elif ours and _CACHE_SET.match(line):
+            return True
+    return False
 
 
 def _records(words: Sequence[str]) -> bool:

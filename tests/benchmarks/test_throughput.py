@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,13 @@ def test_the_sums() -> None:
     assert rows[0] == ("this", "all rules", "1.00", "0.50", "10.0", "50")
     assert rows[1][2] == "2.00"
     assert rows[2][1] == "from the cache, 1.0 % of the first run"
+    assert throughput.rows_of("this", replace(found, cached=None)) == rows[:2]
+
+
+def test_a_revision_without_a_cache_is_recognised(tmp_path: Path) -> None:
+    assert throughput.has_cache(throughput.ROOT)
+    package = tmp_path / "gradlint"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("print('Options: --seed N, --report FORMAT')")
+    assert not throughput.has_cache(tmp_path)
