@@ -313,12 +313,11 @@ def test_the_first_candidate(name: str) -> None:
 def test_no_family_fails_on_any_of_these() -> None:
     """Errors are swallowed for the user's sake; here none may occur."""
     for text, place, code, more, _ in FIRST.values():
-        found = fault(text, place, code, **more)
-        scene = Scene(Tree(text), found)
-        for family in FAMILIES:
-            for other in ("GL101", "GL401", "GL603", "GL706", "GL110", "GL402", "GL303"):
+        found, tree = fault(text, place, code, **more), Tree(text)
+        codes = (code, "GL101", "GL401", "GL603", "GL706", "GL110", "GL402", "GL303")
+        for scene in [Scene(tree, replace(found, code=other)) for other in codes]:
+            for family in FAMILIES:
                 list(family(scene))
-                list(family(Scene(Tree(text), replace(found, code=other))))
 
 
 def test_a_number_comes_after_an_argument_that_is_not_used() -> None:
