@@ -132,6 +132,45 @@ CASES = {
         ),
         {"torch.exp(x) / (1 + torch.exp(x))": "torch.sigmoid(x)"},
     ),
+    "in place": Case(
+        one(
+            "x.mul_(3)\nreturn x",
+            "return grad_output * 3",
+            doc="Three times x, in place.",
+        ),
+        {"        x.mul_(3)": "        ctx.mark_dirty(x)\n        x.mul_(3)"},
+        ("a leaf tensor that requires grad is refused",),
+    ),
+    "in place, by a name for the input": Case(
+        one(
+            "out = torch.relu_(x)\nctx.save_for_backward(out)\nreturn out",
+            "(out,) = ctx.saved_tensors\nreturn grad_output * (out > 0)",
+            doc="Works in-place.",
+        ),
+        {"        out = torch": "        ctx.mark_dirty(x)\n        out = torch"},
+    ),
+    "in place, with setup_context": Case(
+        one(
+            "return x.mul_(3)",
+            "return grad_output * 3",
+            doc="Three times x, in place.",
+        ).replace(
+            "def forward(ctx, x):\n        return x.mul_(3)\n",
+            "def forward(x):\n        return x.mul_(3)\n\n    @staticmethod\n"
+            "    def setup_context(ctx, inputs, output):\n        (x,) = inputs\n"
+            "        ctx.factor = 3\n",
+        ),
+        {"        ctx.factor = 3": "        ctx.mark_dirty(x)\n        ctx.factor = 3"},
+    ),
+    "a copy, where nobody says in place": Case(
+        one("x.mul_(3)\nreturn x", "return grad_output * 3"),
+        {"x.mul_(3)": "x = x.mul(3)"},
+        ("keep the write and declare it: ctx.mark_dirty(x)",),
+    ),
+    "a copy, where the input is not returned": Case(
+        one("x.mul_(3)\nreturn x + 1", "return grad_output * 3", doc="Works in place."),
+        {"x.mul_(3)": "x = x.mul(3)"},
+    ),
     "device of a buffer": Case(
         one(SUM, "return grad_output * torch.ones(ctx.shape, dtype=x_type, device='meta')").replace(
             "x_type", "grad_output.dtype"
