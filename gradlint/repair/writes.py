@@ -88,7 +88,8 @@ def _method(scene: Scene, call: libcst.Call) -> Iterator[Candidate]:
     target = receiver(found)
     if isinstance(target, libcst.Attribute) and target.attr.value == "data":
         first, last = tree.outer(target)
-        edits.append(Edit(first, last, tree.code(target.value)))
+        target = target.value
+        edits.append(Edit(first, last, tree.code(target)))
     copied = method_call(target, "clone") is not None
     if isinstance(tree.parent(call), libcst.Expr):
         if not isinstance(target, libcst.Name):
