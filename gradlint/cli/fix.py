@@ -117,7 +117,7 @@ def fix(
     entries = [
         FixEntry(one.target, one.findings, one.fix, one.why, one in written) for one in found
     ]
-    _console.write_page(lambda page, _: add_fixes(page, entries))
+    _console.write_page(lambda page, _: add_fixes(page, entries, asks=write))
     for error in failures:
         _console.print_error(error)
     if failures:

@@ -12,11 +12,7 @@ from gradlint.repair.candidate import Candidate, Edit, Fit, changed
 from gradlint.repair.expressions import TIGHT, method_call, receiver
 from gradlint.repair.scene import Scene
 from gradlint.repair.tree import Tree
-
-#: Words by which people say that a gradient is a surrogate.
-_MEANT = re.compile(r"straight[- _]?through|\bste\b|surrogate", re.IGNORECASE)
-#: Where the words of a name in CamelCase begin.
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+from gradlint.targets.intentions import names_surrogate, tells_of_surrogate
 
 #: Names of parameters that are not used on purpose.
 _UNUSED = re.compile(r"_|unused", re.IGNORECASE)
@@ -52,9 +48,14 @@ def surrogate(scene: Scene) -> Iterator[Candidate]:
 
 
 def _meant(scene: Scene) -> bool:
-    """Whether the name of the class, or what is written in it, says that a surrogate is meant."""
-    words = _WORDS.sub(" ", scene.owner.name.value)
-    return _MEANT.search(f"{words} {scene.tree.code(scene.owner)}") is not None
+    """Whether the class, or a name in its backward, says that a surrogate is meant."""
+    backward = scene.backward.node if scene.backward else None
+    names = [one.value for one in scene.tree.within(backward, libcst.Name)]
+    return (
+        any(map(names_surrogate, (scene.owner.name.value, *names)))
+        or tells_of_surrogate(scene.prose(scene.owner))
+        or (backward is not None and tells_of_surrogate(scene.prose(backward), of_backward=True))
+    )
 
 
 def _quoted(text: str) -> str:

@@ -397,6 +397,21 @@ class Scene:
             return node
         return None
 
+    def prose(self, node: libcst.CSTNode) -> str:
+        """The docstrings and comments in ``node``."""
+        found = [
+            one.evaluated_value
+            for line in self.tree.within(node, libcst.Expr)
+            if isinstance(one := line.value, (libcst.SimpleString, libcst.ConcatenatedString))
+        ]
+        comments = self.tree.within(node, libcst.Comment)
+        return "\n".join(
+            [
+                *(text for text in found if isinstance(text, str)),
+                *(one.value.lstrip("# ") for one in comments),
+            ]
+        )
+
     def definition(self, node: libcst.BaseExpression) -> libcst.BaseExpression | None:
         """What the name ``node`` was assigned, where its method assigns it once but for ``None``,
         else None."""

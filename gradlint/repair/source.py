@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import os
 import re
+import stat
 import sysconfig
 import tokenize
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def write(source: Source, text: str) -> None:
     why = source.why_not_by_hand
     if why:
         raise GradlintError("not changed", place=path, hint=why)
-    read_only = not os.access(source.path, os.W_OK)
+    read_only = not os.access(source.path, os.W_OK) or _is_locked(source.path)
     why = "it is read-only" if read_only else why_not_writable(source.path)[0]
     if why:
         raise GradlintError(
@@ -162,6 +163,16 @@ def write(source: Source, text: str) -> None:
         write_whole(source.path, [made])
     except OSError as error:
         raise GradlintError(f"can't be written: {error.strerror or error}", place=path) from None
+
+
+def _is_locked(path: str) -> bool:
+    """Whether nobody is to write to the file, as its permissions say; root could."""
+    try:
+        return not stat.S_IMODE(os.stat(path).st_mode) & (
+            stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+        )
+    except OSError:
+        return False
 
 
 def _hash(data: bytes) -> bytes:

@@ -73,7 +73,8 @@ def denominators(scene: Scene) -> Iterator[Candidate]:
             (tree.replaced(below, text),),
             Fit.GUESS,
             note="where the denominator is zero, the numerator takes the place of the quotient: "
-            "make sure that this is its limit",
+            "make sure that this is its limit; second derivatives at that point are then those of "
+            "the numerator, which may be wrong: no rule measures them there",
         )
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst
 
 from gradlint.repair.candidate import Candidate, Edit, Fit
 from gradlint.repair.expressions import as_operand, method_call, receiver
+from gradlint.repair.in_place import COPIED, is_meant, returned_input
 from gradlint.repair.scene import Scene
 
 _CODES = ("GL601", "GL602", "GL603", "GL702", "GL605")
@@ -27,14 +29,25 @@ _NO_COPY = ("contiguous", "detach", "to", "view", "view_as", "reshape", "float",
 
 
 def out_of_place(scene: Scene) -> Iterator[Candidate]:
-    """The operation that makes a new tensor, in place of the one that writes."""
+    """The operation that makes a new tensor, in place of the one that writes; where forward returns
+    what it writes to, it is said which way this takes."""
     if scene.fault.code not in _CODES:
         return
+    name = returned_input(scene) if scene.fault.code == "GL601" else ""
+    for one in _out_of_place(scene):
+        if name:
+            fit = max(one.fit, Fit.LIKELY) if is_meant(scene) else one.fit
+            one = replace(one, fit=fit, note=COPIED.format(name=name))
+        yield one
+
+
+def _out_of_place(scene: Scene) -> Iterator[Candidate]:
     tree = scene.tree
     for statement in _statements(scene):
         for call in tree.within(statement, libcst.Call):
             yield from _method(scene, call)
             yield from _into(scene, call)
+            yield from _flag(scene, call)
         for node in tree.within(statement, libcst.AugAssign):
             sign = _OPERATORS.get(type(node.operator))
             if sign is not None and isinstance(node.target, libcst.Name):
@@ -75,7 +88,8 @@ def _method(scene: Scene, call: libcst.Call) -> Iterator[Candidate]:
     target = receiver(found)
     if isinstance(target, libcst.Attribute) and target.attr.value == "data":
         first, last = tree.outer(target)
-        edits.append(Edit(first, last, tree.code(target.value)))
+        target = target.value
+        edits.append(Edit(first, last, tree.code(target)))
     copied = method_call(target, "clone") is not None
     if isinstance(tree.parent(call), libcst.Expr):
         if not isinstance(target, libcst.Name):
@@ -105,6 +119,18 @@ def _into(scene: Scene, call: libcst.Call) -> Iterator[Candidate]:
             (Edit(start, end, f"{head}({', '.join(texts)})"),),
             Fit.NAMED,
         )
+
+
+def _flag(scene: Scene, call: libcst.Call) -> Iterator[Candidate]:
+    """No ``inplace=True``."""
+    tree = scene.tree
+    for place, arg in enumerate(call.args):
+        if arg.keyword is None or arg.keyword.value != "inplace" or tree.code(arg.value) != "True":
+            continue
+        head = tree.code(call.func)
+        before = tree.outer(call.args[place - 1].value)[1] if place else tree.outer(call.func)[1]
+        edit = Edit(before, tree.outer(arg.value)[1], "" if place else "(")
+        yield Candidate(f"let {head}() make a new tensor", (edit,), Fit.NAMED)
 
 
 def copied(scene: Scene) -> Iterator[Candidate]:
@@ -202,22 +228,6 @@ def not_the_input(scene: Scene) -> Iterator[Candidate]:
         )
 
 
-def declared(scene: Scene) -> Iterator[Candidate]:
-    """``mark_dirty``, where forward returns the input that it writes to."""
-    forward, tree, name = scene.forward, scene.tree, scene.fault.input
-    if scene.fault.code != "GL601" or forward is None or not forward.ctx:
-        return
-    for statement in scene.returns_of(forward):
-        line = tree.nearest(statement, libcst.SimpleStatementLine)
-        returned = [tree.code(one) for one in scene.elements(statement)]
-        if name in returned and line is not None:
-            yield Candidate(
-                f"declare that forward writes to `{name}`",
-                (tree.line_before(line, f"{forward.ctx}.mark_dirty({name})"),),
-                Fit.LIKELY,
-            )
-
-
 def kept_in_place(scene: Scene) -> Iterator[Candidate]:
     """No statement in backward that changes what is kept for it (GL603, GL605)."""
     if scene.fault.code not in ("GL603", "GL605"):
@@ -305,7 +315,6 @@ FAMILY = (
     out_of_place,
     copied,
     not_the_input,
-    declared,
     not_consumed,
     kept_in_place,
     own_buffer,

@@ -38,14 +38,20 @@ def write_all(
     errors = []
     for some in files.values():
         try:
-            written += _write(some, settings)
+            kept, left = _write(some, settings)
         except GradlintError as error:
             errors.append(error)
+            continue
+        written += kept
+        errors += [left] if left is not None else []
     return written, errors
 
 
-def _write(some: list[Mended], settings: Settings) -> list[Mended]:
+def _write(some: list[Mended], settings: Settings) -> tuple[list[Mended], GradlintError | None]:
     """Write the fixes of one file; those that go together, if not all do.
+
+    Returns:
+        Those whose fix is written, and what is left to do.
 
     Raises:
         GradlintError: it can't be written, or was changed meanwhile.
@@ -60,14 +66,14 @@ def _write(some: list[Mended], settings: Settings) -> list[Mended]:
         if new is not None and _all_pass([*kept, one], source, new, settings):
             kept, text, edits = [*kept, one], new, more
     write(source, text)
-    if len(kept) < len(some):
-        left = ", ".join(one.target for one in some if one not in kept)
-        raise GradlintError(
-            "changed, but not all fixes of it go together",
-            place=shown_path(source.path),
-            hint=f"run gradlint fix again for {left}",
-        )
-    return kept
+    left = ", ".join(one.target for one in some if one not in kept)
+    if not left:
+        return kept, None
+    return kept, GradlintError(
+        "changed, but not all fixes of it go together",
+        place=shown_path(source.path),
+        hint=f"run gradlint fix again for {left}",
+    )
 
 
 def _distinct(edits: set[Edit]) -> list[Edit]:

@@ -55,7 +55,7 @@ def add_fixes(page: Page, entries: Sequence[FixEntry], *, asks: bool = False) ->
     """Add what came of every target that needed a change, then a summary.
 
     Args:
-        asks: whether it is asked next if they are to be written.
+        asks: whether they are to be written, or this is asked next.
     """
     for entry in entries:
         page.blank()

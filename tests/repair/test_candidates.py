@@ -208,6 +208,64 @@ FIRST = {
         {"label": "written to here", "input": "index"},
         [("index.remainder_(4)", "index = index.remainder(4)")],
     ),
+    "written to and returned": (
+        module("x.mul_(3); return x", "return grad_output * 3"),
+        "x.mul_(3)",
+        "GL601",
+        {"label": "written to here"},
+        [("x.mul_(3)", "x = x.mul(3)")],
+    ),
+    "written to and returned, in place as it is said": (
+        module("x.mul_(3); return x", "return grad_output * 3", head='    """In place."""\n'),
+        "x.mul_(3)",
+        "GL601",
+        {"label": "written to here"},
+        [("        x.mul_(3)", "        ctx.mark_dirty(x)\n        x.mul_(3)")],
+    ),
+    "in place, but another tensor is returned": (
+        module("x.mul_(3); return x + 1", "return grad_output * 3", head='    """In place."""\n'),
+        "x.mul_(3)",
+        "GL601",
+        {"label": "written to here"},
+        [("x.mul_(3)", "x = x.mul(3)")],
+    ),
+    "not in place, as it is said": (
+        module("x.mul_(3); return x", "return grad_output", head='    """Never in place."""\n'),
+        "x.mul_(3)",
+        "GL601",
+        {"label": "written to here"},
+        [("x.mul_(3)", "x = x.mul(3)")],
+    ),
+    "one of two is declared": (
+        module(
+            "ctx.mark_dirty(x); x.mul_(3); y.mul_(2); return x, y",
+            "return grad_output * 3, grad_output * 2",
+            "x, y",
+            head="    # in place\n",
+        ),
+        "y.mul_(2)",
+        "GL601",
+        {"label": "written to here", "input": "y"},
+        [("ctx.mark_dirty(x)", "ctx.mark_dirty(x, y)")],
+    ),
+    "in place if asked": (
+        module(
+            "y = F.relu(x, inplace=inplace); ctx.save_for_backward(y); return y",
+            "(y,) = ctx.saved_tensors; return grad_output * (y > 0), None",
+            "x, inplace",
+        ),
+        "y = F.relu(x, inplace=inplace)",
+        "GL601",
+        {"label": "written to here"},
+        [("        y = F", "        ctx.mark_dirty(x)\n        y = F")],
+    ),
+    "a flag that says in place": (
+        module("return F.relu(x, inplace=True)", "return grad_output"),
+        "return F.relu(x, inplace=True)",
+        "GL601",
+        {"label": "written to here"},
+        [("F.relu(x, inplace=True)", "F.relu(x)")],
+    ),
     "added to": (
         module("return x", "grad_output += x; return grad_output"),
         "grad_output += x",
@@ -314,7 +372,7 @@ def test_no_family_fails_on_any_of_these() -> None:
     """Errors are swallowed for the user's sake; here none may occur."""
     for text, place, code, more, _ in FIRST.values():
         found, tree = fault(text, place, code, **more), Tree(text)
-        codes = (code, "GL101", "GL401", "GL603", "GL706", "GL110", "GL402", "GL303")
+        codes = (code, "GL101", "GL401", "GL601", "GL603", "GL706", "GL110", "GL402", "GL303")
         for scene in [Scene(tree, replace(found, code=other)) for other in codes]:
             for family in FAMILIES:
                 list(family(scene))
@@ -361,6 +419,17 @@ def test_a_surrogate_is_not_declared_where_none_is_meant() -> None:
         text, fault(text, "grad_output.clone()", "GL401", **RETURNED, cause="straight-through")
     )
     assert not any("surrogate" in one for one in found)
+
+
+def test_what_asks_for_a_write_also_asks_for_its_declaration() -> None:
+    text = module(
+        "y = F.relu(x, inplace=inplace); ctx.save_for_backward(y); return y",
+        "(y,) = ctx.saved_tensors; return grad_output * (y > 0), None",
+        "x, inplace",
+    )
+    found = fault(text, "y = F.relu(x, inplace=inplace)", "GL601", label="written to here")
+    asked = "        if inplace:\n            ctx.mark_dirty(x)\n        y = F"
+    assert text.replace("        y = F", asked) in proposed(text, found)
 
 
 def test_by_autograd_comes_last_and_says_that_it_is_slower() -> None:

@@ -60,6 +60,44 @@ def test_script_shows_the_defect_until_it_is_mended(gradlint: Command, tmp_path:
     assert exit_code(script)[0] == 2
 
 
+UNWRITTEN = """
+import torch
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        total = torch.{made}_like(scale)
+        if x.numel():
+            total.copy_((grad_output * x).sum(0))
+        return grad_output * scale, total
+
+    @staticmethod
+    def sample_inputs():
+        return tuple(
+            torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((3, 4), (4,))
+        )
+"""
+
+
+def test_memory_that_holds_zeros_by_chance_is_shown(gradlint: Command, tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(UNWRITTEN.format(made="empty"))
+    run = gradlint(tmp_path, "check", "ops.py:Op", "--select", "GL705", "--repro", "out")
+    assert run.returncode == 1, run.stdout
+    script = tmp_path / "out" / "Op_GL705.py"
+    for _ in range(3):
+        code, printed = exit_code(script)
+        assert code == 1, printed
+        assert "memory that was never written is in the gradient of `scale`" in printed
+    (tmp_path / "ops.py").write_text(UNWRITTEN.format(made="zeros"))
+    assert exit_code(script)[0] == 0
+
+
 def test_hostile_values_are_no_code(gradlint: Command, tmp_path: Path) -> None:
     folder = tmp_path / 'it\'s """ \n# here'
     folder.mkdir()

@@ -9,15 +9,7 @@ from torch.autograd import Function
 
 from gradlint.inputs.documentation import prose
 from gradlint.model.report import Explanation
-
-#: How documentation says that a gradient is a surrogate.
-_SAID = re.compile(r"(?i)(?<!not )(?<!not a )(?<!no )(?:straight[- ]?through|\bSTE\b|\bsurrogate)")
-
-#: How a name says so: RoundSTE, ClampSteFn, ste_round, StraightThroughEstimator, SurrogateSpike.
-_NAMED = re.compile(
-    r"(?i:straight_?through|surrogate)|(?<![A-Z])STE(?![A-Z](?![a-z]))|Ste(?=[A-Z_]|$)"
-    r"|(?:^|_)ste(?=_|$)"
-)
+from gradlint.targets.intentions import names_surrogate, tells_of_surrogate
 
 #: How documentation says that a gradient is taken in another geometry than that of the elements:
 #: the natural gradient (Amari 1998) or that of a Riemannian manifold.
@@ -53,7 +45,13 @@ _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
 def says_surrogate(thing: Any) -> bool:
     """Whether the documentation or the name of ``thing`` tells of a surrogate gradient."""
     name = getattr(thing, "__name__", "")
-    return bool(_SAID.search(prose(thing)) or _NAMED.search(name))
+    backward = vars(thing).get("backward") if isinstance(thing, type) else None
+    method = getattr(backward, "__func__", backward)
+    return (
+        names_surrogate(name)
+        or tells_of_surrogate(prose(thing))
+        or (method is not None and tells_of_surrogate(prose(method), of_backward=True))
+    )
 
 
 def said_instead(thing: Any) -> Explanation | None:

@@ -116,6 +116,22 @@ class ClampUnsaid(Function):
         return grad_output
 
 
+class ClampOfForward(ClampSte):
+    """Clamps: what lies within the bounds goes straight through."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class ClampInBackward(ClampSte):
+    """Clamps."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output  # goes straight through
+
+
 class MaskSte(Function):
     @staticmethod
     def forward(ctx, x, mask):
@@ -163,7 +179,14 @@ def test_modules(
 
 @pytest.mark.parametrize(
     ("op", "expected"),
-    [(ClampSte, "info"), (ClampBounded, "warning"), (ClampScaled, "error"), (ClampUnsaid, "error")],
+    [
+        (ClampSte, "info"),
+        (ClampBounded, "warning"),
+        (ClampScaled, "error"),
+        (ClampUnsaid, "error"),
+        (ClampOfForward, "error"),
+        (ClampInBackward, "info"),
+    ],
 )
 def test_clamps(probed: Callable[..., Outcome], op: type[Function], expected: str) -> None:
     assert severities(probed(by_code("GL401"), op, numbers())) == {expected}
