@@ -15,7 +15,7 @@ _SAID = re.compile(r"(?i)(?<!not )(?<!not a )(?<!no )(?:straight[- ]?through|\bS
 
 #: How a name says so: RoundSTE, ClampSteFn, ste_round, StraightThroughEstimator, SurrogateSpike.
 _NAMED = re.compile(
-    r"(?i:straight_?through|surrogate)|(?<![A-Z])STE(?![A-Z](?![a-z]))|Ste(?=[A-Z_]|$)"
+    r"(?i:straight_?through|surrogate|surr_?grad)|(?<![A-Z])STE(?![A-Z](?![a-z]))|Ste(?=[A-Z_]|$)"
     r"|(?:^|_)ste(?=_|$)"
 )
 
@@ -51,9 +51,29 @@ _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
 
 
 def says_surrogate(thing: Any) -> bool:
-    """Whether the documentation or the name of ``thing`` tells of a surrogate gradient."""
+    """Whether the documentation or the name of ``thing`` tells of a surrogate gradient, or of a
+    Function that it calls, where it is a module or a function itself."""
+    return any(map(_says_surrogate, (thing, *_called(thing))))
+
+
+def _says_surrogate(thing: Any) -> bool:
     name = getattr(thing, "__name__", "")
     return bool(_SAID.search(prose(thing)) or _NAMED.search(name))
+
+
+def _called(thing: Any) -> list[Any]:
+    """The Functions that forward of a module, or a function, names."""
+    if isinstance(thing, type) and issubclass(thing, Function):
+        return []
+    forward = getattr(thing, "forward", thing)
+    names = getattr(getattr(forward, "__code__", None), "co_names", ())
+    space = getattr(forward, "__globals__", {})
+    return [space[name] for name in names if _is_own_function(space.get(name))]
+
+
+def _is_own_function(thing: Any) -> bool:
+    own = isinstance(thing, type) and issubclass(thing, Function)
+    return own and thing.__module__.split(".")[0] != "torch"
 
 
 def said_instead(thing: Any) -> Explanation | None:
