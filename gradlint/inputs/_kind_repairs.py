@@ -113,6 +113,8 @@ def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
         yield from _closing(failed.plan)
     if match := re.search(r"values to unpack \(expected (\d)", text):
         yield from _several(failed, int(match.group(1)))
+    if re.search(r"(?:unsupported operand|not supported between|bad operand) .*'function'", text):
+        yield from _numbers_for_functions(failed)
     if re.search(r"unary [-+~]: '(?:tuple|list)'|unsupported operand .*'(?:tuple|list)'", text):
         yield from _numbers(failed.plan)
 
@@ -160,6 +162,13 @@ def _several(failed: FailedAttempt, count: int) -> Iterator[Plan]:
             changed = changed.changed(name, made, 0.05)
     if changed is not failed.plan:
         yield changed
+
+
+def _numbers_for_functions(failed: FailedAttempt) -> Iterator[Plan]:
+    """A number or a tensor in place of a function that was guessed, and computed with."""
+    for name, guess in zip(failed.plan.names, failed.plan.guesses, strict=True):
+        if isinstance(guess, ValueGuess) and guess.kind == "callable":
+            yield from _to(failed, name, ("float", "tensor"), 0.1)
 
 
 def _numbers(plan: Plan) -> Iterator[Plan]:

@@ -40,7 +40,8 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         {"index": 3.0, "int": 2.0},
     ),
     (
-        "crow* col cols colind *ptr cu_* *seqlens *seq_lens faces edges edge_list parent parents",
+        "crow* col cols colind *ptr cu_* *seqlens *seq_lens faces edges edge_list parent parents "
+        "tris triangles tets tetrahedra simplices quads",
         {"index": 3.2},
     ),
     (
@@ -165,6 +166,8 @@ _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("waveform wave signal audio", (2, 3, 1)),
     ("vol volume voxel voxels", (5, 4, 3)),
     ("*xyz* points* *_points unknown known pts", (3, 2)),
+    ("verts vertices vertex_positions *_verts *_vertices", (2, 3)),
+    ("faces tris triangles tets tetrahedra simplices quads", (2,)),
 )
 #: Matrices that are square by their meaning, and the domain that goes with it.
 _SQUARE = (

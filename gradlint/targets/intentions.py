@@ -37,7 +37,7 @@ _NOT = re.compile(
 
 #: How a name says so: RoundSTE, ClampSteFn, ste_round, StraightThroughEstimator, SurrogateSpike.
 _NAMED = re.compile(
-    r"(?i:straight_?through|surrogate)|(?<![A-Z])STE(?![A-Z](?![a-z]))|Ste(?=[A-Z_]|$)"
+    r"(?i:straight_?through|surrogate|surr_?grad)|(?<![A-Z])STE(?![A-Z](?![a-z]))|Ste(?=[A-Z_]|$)"
     r"|(?:^|_)ste(?=_|$)"
 )
 

@@ -67,3 +67,61 @@ def test_integers_that_are_refused_become_real_numbers():
 )
 def test_axes_are_named_in_shapes(text, name, is_axis):
     assert names_axis(text, name) is is_axis
+
+
+class Scaled(torch.autograd.Function):
+    """Only backward computes with ``g``, which is the usual name of a function."""
+
+    @staticmethod
+    def forward(ctx, x, g):
+        ctx.kept = x, g
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, g = ctx.kept
+        return 2 * grad * x * g, None
+
+
+class Applied(Scaled):
+    """Here it is one."""
+
+    @staticmethod
+    def forward(ctx, x, g):
+        ctx.save_for_backward(x)
+        return g(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.ones_like(*ctx.saved_tensors), None
+
+
+def test_what_is_computed_with_is_no_function() -> None:
+    assert not callable(infer(from_object(Scaled), 0)[0].args[1])
+    assert callable(infer(from_object(Applied), 0)[0].args[1])
+
+
+class Volumes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, verts, tets):
+        ctx.save_for_backward(verts, tets)
+        a, b, c, d = verts[tets].unbind(-2)
+        return ((a - d) * torch.linalg.cross(b - d, c - d)).sum(-1) / 6
+
+    @staticmethod
+    def backward(ctx, g):
+        verts, tets = ctx.saved_tensors
+        a, b, c, d = verts[tets].unbind(-2)
+        g = g[:, None] / 6
+        ga = g * torch.linalg.cross(b - d, c - d)
+        gb = g * torch.linalg.cross(c - d, a - d)
+        gc = g * torch.linalg.cross(a - d, b - d)
+        gd = -(ga + gb + gc)
+        found = torch.stack([ga, gb, gc, gd], 1).reshape(-1, 3)
+        return torch.zeros_like(verts).index_add(0, tets.reshape(-1), found), None
+
+
+def test_vertices_are_rows_and_cells_are_rows_of_their_numbers() -> None:
+    verts, tets = infer(from_object(Volumes), 0)[0].args
+    assert verts.shape[1:] == (3,)
+    assert (tets.dtype, tets.dim(), tets.shape[1]) == (torch.int64, 2, 4)

@@ -43,7 +43,12 @@ _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
 
 
 def says_surrogate(thing: Any) -> bool:
-    """Whether the documentation or the name of ``thing`` tells of a surrogate gradient."""
+    """Whether the documentation or the name of ``thing`` tells of a surrogate gradient, or of a
+    Function that it calls, where it is a module or a function itself."""
+    return any(map(_says_surrogate, (thing, *_called(thing))))
+
+
+def _says_surrogate(thing: Any) -> bool:
     name = getattr(thing, "__name__", "")
     backward = vars(thing).get("backward") if isinstance(thing, type) else None
     method = getattr(backward, "__func__", backward)
@@ -52,6 +57,21 @@ def says_surrogate(thing: Any) -> bool:
         or tells_of_surrogate(prose(thing))
         or (method is not None and tells_of_surrogate(prose(method), of_backward=True))
     )
+
+
+def _called(thing: Any) -> list[Any]:
+    """The Functions that forward of a module, or a function, names."""
+    if isinstance(thing, type) and issubclass(thing, Function):
+        return []
+    forward = getattr(thing, "forward", thing)
+    names = getattr(getattr(forward, "__code__", None), "co_names", ())
+    space = getattr(forward, "__globals__", {})
+    return [space[name] for name in names if _is_own_function(space.get(name))]
+
+
+def _is_own_function(thing: Any) -> bool:
+    own = isinstance(thing, type) and issubclass(thing, Function)
+    return own and thing.__module__.split(".")[0] != "torch"
 
 
 def said_instead(thing: Any) -> Explanation | None:

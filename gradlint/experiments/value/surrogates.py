@@ -21,6 +21,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.inner_surrogates import ROUNDING, soften_inner_surrogates
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.staircases import follows_in_the_large
+from gradlint.experiments.value.step_surrogates import is_bump_over_step
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.inputs.documentation import prose
@@ -194,7 +195,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
             item.help = _STRAIGHT
             if said and all(straight_through(subject, rounds, k).get(name) for k in _BEYOND):
                 item.grounds = replace(item.grounds, explained="surrogate")
-        elif said and name in rounds and not straight and _passes_as_identity(subject, name, words):
+        elif said and name in rounds and not straight and _is_known(subject, name, words):
             item.grounds = replace(item.grounds, explained="surrogate")
 
 
@@ -431,6 +432,12 @@ def straight_through(
     except (OpRaised, ValueError):
         return {}
     return equal
+
+
+def _is_known(subject: Subject, name: str, words: str) -> bool:
+    """Whether the gradient of an input is that of a usual surrogate for a sign or a spike."""
+    position = next(k for k, item in enumerate(subject.problem.inputs) if item.name == name)
+    return _passes_as_identity(subject, name, words) or is_bump_over_step(subject, position)
 
 
 def _passes_as_identity(subject: Subject, name: str, words: str) -> bool:

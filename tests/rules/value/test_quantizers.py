@@ -182,6 +182,46 @@ def test_signs_pass_gradients_within_the_bound_that_is_documented():
     assert loudness(SignEverywhere) == {"x": "warning"}
 
 
+class Spike(torch.autograd.Function):
+    """Fires above 0.2; backward takes the slope of a fast sigmoid as a surrogate."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x)
+        return (x > 0.2).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * fast_sigmoid(*ctx.saved_tensors), None
+
+
+def fast_sigmoid(x):
+    return 1 / (10 * (x - 0.2).abs() + 1) ** 2
+
+
+def spike(slope, words=Spike.__doc__):
+    def backward(ctx, grad):
+        return grad * slope(*ctx.saved_tensors), None
+
+    return type("Fires", (Spike,), {"backward": staticmethod(backward), "__doc__": words})
+
+
+def test_a_bump_over_a_step_is_information_where_a_surrogate_is_told_of():
+    assert loudness(Spike) == {"x": "info"}
+    assert loudness(spike(lambda x: (1 - (x - 0.2).abs()).clamp(min=0))) == {"x": "info"}
+    assert loudness(spike(fast_sigmoid, "Fires above 0.2.")) == {"x": "warning"}
+
+
+def test_other_shapes_over_a_step_stay_warnings():
+    for slope in (
+        lambda x: -fast_sigmoid(x),
+        lambda x: ((x - 0.2).abs() > 0.5).to(x.dtype),
+        lambda x: fast_sigmoid(x - 2),
+        lambda x: 1 - (x - 0.2).abs(),
+    ):
+        assert loudness(spike(slope)) == {"x": "warning"}
+
+
 def test_a_gradient_passed_on_is_a_warning_where_forward_rounds_in_units_of_the_input():
     severities = [
         {item.input: item.severity for item in outcome(op).findings}["x"]
