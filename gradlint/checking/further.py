@@ -6,6 +6,7 @@ Only where the gradient looks wrong there, or backward raises, the rules of firs
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,7 +34,9 @@ from gradlint.experiments.judge_at_other_inputs import (
 )
 from gradlint.experiments.layout.meant_broadcasting import (
     broadcasting_is_meant,
+    is_said_or_handled,
     smaller_operands,
+    text_of,
 )
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
@@ -61,6 +64,7 @@ from gradlint.inputs.designed_kinds import (
     with_empty_lengths,
     with_equal_eigenvalues,
 )
+from gradlint.inputs.designed_lists import one_more
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_masks import mixed_masks
 from gradlint.inputs.designed_orders import ranking, with_ties
@@ -108,6 +112,9 @@ ACCIDENT = "accepted by accident"
 #: to values at which they are made so small (heuristic: what happens below an epsilon of 1e-12
 #: against division by zero is no fault, and many right operators leave it out).
 HALF, LEAST_SHARE = 0.5, 1e-3
+
+#: Code that compares, or clamps.
+_COMPARES = re.compile(r"[<>]|\b(?:clamp|clip|gt|ge|lt|le|threshold|hardtanh)\w*\(")
 
 #: By verdict, the families and rules that explain it.
 _EXPLAINED_BY = {
@@ -275,12 +282,32 @@ class FurtherSamples:
         yield from exact_values(op, sample, watched.tested)
         for name in self._ranking(sample):
             yield from with_ties(op, sample, name)
-        yield from around(op, sample, watched.thresholds)
+        beside = self._thresholds_of_backward() if sample.origin == "inferred" else []
+        yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+
+    def _thresholds_of_backward(self) -> list[float]:
+        """What backward compares with, if its code compares: where its threshold is not that of
+        forward, it is wrong between the two."""
+        subject, problem = self.subject, self.subject.problem
+        backward = getattr(subject.op.function, "backward", None)
+        if backward is None or not _COMPARES.search(text_of(backward)):
+            return []
+        watched = Comparisons()
+        try:
+            leaves, outputs = problem.linearize()
+            chosen = [item for item in outputs if item.name in subject.run.cotangents]
+            vs = [subject.run.cotangents[item.name] for item in chosen]
+            with watched:
+                problem.backward(chosen, leaves, vs)
+        except (OpRaised, RuntimeError):
+            return []
+        return watched.thresholds
 
     def _of_other_kinds(self) -> Iterator[Designed]:
         """Samples that the op takes only if it was written for them."""
         op, sample, coverage = self.subject.op, self.subject.sample, self.subject.coverage
         yield from in_double(op, sample)
+        yield from one_more(op, sample)
         yield from with_empty_lengths(op, sample)
         yield from with_equal_eigenvalues(op, sample)
         expected = coverage is not None and for_complex(coverage, transforms=False)
@@ -455,7 +482,14 @@ class FurtherSamples:
         """The first of the sample and its alternatives that forward takes, and what is seen."""
         if designed.as_if is not None:
             return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
-        seen, sample = self._first_taken((designed.sample, *designed.alternatives), designed)
+        samples = (designed.sample, *designed.alternatives)
+        seen, sample = self._first_taken(samples, designed)
+        if seen.verdict == RAISED and not (designed.must_run or is_written_for(designed.moved)):
+            # Forward may have taken it by accident, as it broadcasts a remainder of one element.
+            rest = samples[next(k for k, each in enumerate(samples) if each is sample) + 1 :]
+            elsewhere, other = self._first_taken(rest, designed) if rest else (seen, sample)
+            if elsewhere.verdict in (RIGHT, WRONG):
+                seen, sample = elsewhere, other
         if designed.alternatives and self._is_unseen(seen, designed, sample):
             # The last alternative has other sizes in one tensor alone.
             elsewhere, other = self._first_taken(designed.alternatives[::-1], designed)
@@ -491,9 +525,15 @@ class FurtherSamples:
         if verdict != RIGHT:
             return JudgementElsewhere(verdict, self.subject)
         seen = judge_at_other_inputs(self.subject, sample)
-        if seen.verdict == RAISED or (seen.verdict == WRONG and not self._broadcasts):
+        if seen.verdict == RAISED or (seen.verdict == WRONG and not self._takes_smaller(sample)):
             seen.verdict = ACCIDENT
         return seen
+
+    def _takes_smaller(self, sample: Sample) -> bool:
+        """Whether the op is meant to broadcast the operands that are smaller in ``sample``: its
+        code asks for their sizes, or its gradient is right where another one is broadcast."""
+        operands = smaller_operands(self.subject.sample, sample, self.subject)
+        return is_said_or_handled(self.subject, operands) or self._broadcasts
 
     def _taken_as(self, sample: Sample, as_if: Sample) -> str:
         """Whether forward and backward both broadcast (RIGHT), neither does (REFUSED), or only

@@ -15,7 +15,12 @@ from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
 from gradlint.inputs.designed import (
     ALONG_LAST,
+    ANY_SIGN,
     Designed,
+    domain_of,
+    exchanged,
+    is_floating,
+    leaf_like,
 )
 from gradlint.inputs.documentation import (
     Range,
@@ -161,18 +166,33 @@ def other_optionals(
 
 
 def with_moved(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Designed:
-    """``sample`` with other values of arguments, and the same at other sizes in case that forward
-    refuses them at these."""
+    """``sample`` with other values of arguments, and the same at positive values and at other sizes
+    in case that forward refuses them at these: a fraction as an exponent, a wider window."""
     label = "with " + ", ".join(f"{name}={shown(value)}" for name, value in moved.items())
 
     def apply(base: Sample) -> Sample:
         return replace(with_arguments(op, base, moved), label=label, kind="same")
 
+    others: list[Sample] = []
+    if any(type(value) is float for value in moved.values()):
+        others += _where_positive(op, apply(sample))
     # Windows smaller than the image, and even sizes, as groups need them.
-    sizes: list[Sample] = []
     if any(type(value) in (int, tuple, list) for value in moved.values()):
-        sizes = [apply(other) for other in _other_sizes(sample, seed)]
-    return Designed(apply(sample), moved, alternatives=sizes)
+        others += [apply(other) for other in _other_sizes(sample, seed)]
+    return Designed(apply(sample), moved, alternatives=others)
+
+
+def _where_positive(op: Op, sample: Sample) -> list[Sample]:
+    """``sample`` with the magnitudes of tensors that have both signs; none where no tensor has."""
+    exchange = {
+        id(tensor): leaf_like(tensor.detach().abs(), tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if is_floating(tensor)
+        and domain_of(sample, name) in ANY_SIGN
+        and bool((tensor < 0).any() & (tensor > 0).any())
+    }
+    there = exchanged(sample, exchange, sample.label, "same")
+    return [replace(there, notes=[*there.notes, "all values are positive"])] if exchange else []
 
 
 def shown(value: Any) -> str:

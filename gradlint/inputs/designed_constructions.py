@@ -73,6 +73,8 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
         candidates = (
             _floats_of(name, now)
             if type(now) is float
+            else [now + 1]
+            if type(now) is int and _names.is_axis(name) and not -rank <= now < rank  # a width
             else values_for(name, now, compared.get(name, ()), "", rank)
             if isinstance(now, (bool, int, str, enum.Enum))
             else []
@@ -102,7 +104,7 @@ def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed 
     module, values = op.module, {**op.constructor, name: value}
     made = constructed(module, values) if module is not None else None
     there: Sample | None = sample
-    if made is None and module is not None and type(value) is int:
+    if made is None and module is not None and type(value) is int and value > 0:
         made = constructed(module, values, resize=True)
         there = _as_wide(sample, module, made) if made is not None else None
     if made is None or there is None:

@@ -110,6 +110,16 @@ def test_right_modules_pass(right):
     assert "wrong" not in tried.values()
 
 
+class SmallNorm(Norm):
+    def __init__(self, dim: int = 4):
+        super().__init__(dim)
+
+
+def test_a_width_that_is_called_like_an_axis_is_no_axis():
+    labels = [item.label for item in check(SmallNorm).tried if "constructor" in item.label]
+    assert labels == ["with dim=5 in the constructor", "with dim=2 in the constructor"]
+
+
 def test_parameters_and_inputs_are_made_as_wide_as_the_constructor_asks():
     op = from_object(Norm(6))
     with torch.no_grad():

@@ -19,6 +19,7 @@ from dataclasses import replace
 import torch
 
 from gradlint.experiments.differentiable_maps import first_order
+from gradlint.experiments.judge_at_other_inputs import same_outputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Explanation, Finding
@@ -213,7 +214,8 @@ def _beyond_components(subject: Subject, finding: Finding, count: int = 1) -> bo
 
 def _is_tangent(subject: Subject, finding: Finding) -> bool:
     """Whether the last component of the gradient is zero everywhere, at other inputs too, and the
-    others nowhere, or everywhere where a motion along them changes nothing. Of the components that
+    others nowhere, or everywhere where a motion along them changes nothing, although forward
+    depends on it. Of the components that
     are not zero, at least one must be wrong: else a part was merely left out."""
     position = [item.name for item in subject.problem.inputs].index(finding.input or "")
     for gradient in (
@@ -230,7 +232,19 @@ def _is_tangent(subject: Subject, finding: Finding) -> bool:
             return False
         if not _beyond_components(subject, finding, int(left_out.sum())):
             return False
-    return True
+    return _depends_on(subject, position, left_out)
+
+
+def _depends_on(subject: Subject, position: int, components: torch.Tensor) -> bool:
+    """Whether forward depends on some of these components of an input. Where it depends on none, as
+    a correlation at a lag leaves out the last sample, their derivative is zero."""
+    values = subject.problem.values()
+    values[position] = values[position] * (1.0 + MOVE * components.to(values[position].dtype))
+    try:
+        there = subject.problem.forward(values)
+    except OpRaised:
+        return True
+    return not same_outputs(there, subject.run.outputs)
 
 
 def _at_opposite(subject: Subject, position: int) -> list[torch.Tensor]:

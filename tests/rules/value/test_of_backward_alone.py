@@ -107,6 +107,22 @@ class Rotated(Function):
         return torch.cat((motion, torch.zeros_like(w)), -1), back
 
 
+class Lagged(Function):
+    """The correlation with the next sample, which the last one of x does not have."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return (x[..., :-1] * y[..., 1:]).mean(-1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        share = grad_output[..., None] / x.shape[-1]
+        pad = torch.nn.functional.pad
+        return pad(share * y[..., 1:], (0, 1)), pad(share * x[..., :-1], (1, 0))
+
+
 class Exponential(Function):
     """The quaternion of a rotation vector; the gradient that comes in is that of a small motion."""
 
@@ -221,6 +237,7 @@ def scaled(number: int) -> Tensor:
         (Exponential, lambda: (positive(5, 3),), {"x": "warning"}),
         (Rotated, lambda: (unit(40, 30, 4), unit(40, 30, 3)), {"q": "warning"}),
         (Similar, lambda: (scaled(5), unit(5, 4)), {"q": "warning"}),
+        (Lagged, lambda: (positive(3, 4), positive(3, 4)), {"x": "error", "y": "error"}),
         (Cut, lambda: (positive(4, 5),), {"x": "error"}),
         (Forgotten, lambda: (positive(40, 30, 4),), {"x": "error"}),
         (Squared, lambda: (positive(3, 4), positive(3, 4).detach()), {"x": "error"}),

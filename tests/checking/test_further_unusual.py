@@ -1,0 +1,245 @@
+"""Faults that show only with a third tensor in a list, at positive values, or between two
+thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import gradlint
+from gradlint.inputs.designed_lists import one_more
+from gradlint.model.report import TargetReport
+from gradlint.model.sample import Sample
+from gradlint.targets.build import from_object
+
+
+def check(thing: Any) -> TargetReport:
+    flags: dict[str, Any] = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
+    return gradlint.check(thing, **flags).targets[0]
+
+
+def tried(report: TargetReport) -> dict[str, str]:
+    return {item.label: item.verdict for item in report.tried}
+
+
+class Gates(Function):
+    """The product of the sigmoids of all tensors."""
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        ctx.save_for_backward(*tensors)
+        return torch.stack([t.sigmoid() for t in tensors]).prod(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        tensors = ctx.saved_tensors
+        out = torch.stack([t.sigmoid() for t in tensors]).prod(0)
+        return tuple(g * out * (1 - t.sigmoid()) for t in tensors)
+
+
+class GatesOfTwo(Gates):
+    @staticmethod
+    def backward(ctx, g):
+        tensors = ctx.saved_tensors
+        out = torch.stack([t.sigmoid() for t in tensors]).prod(0)
+        return tuple(g * out * (1 - tensors[min(k, 1)].sigmoid()) for k in range(len(tensors)))
+
+
+class PowerMean(Function):
+    """(mean of xᵖ)^(1/p): any x with p = 1, x above zero with other p."""
+
+    @staticmethod
+    def forward(ctx, x, p=1.0):
+        m = x.pow(p).mean(-1, keepdim=True).pow(1 / p)
+        ctx.save_for_backward(x, m)
+        ctx.p = p
+        return m.squeeze(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, m = ctx.saved_tensors
+        return g.unsqueeze(-1) * (x / m) ** (ctx.p - 1) / x.shape[-1], None
+
+
+class PowerMeanOfOne(PowerMean):
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return g.unsqueeze(-1) * x ** (ctx.p - 1) / x.shape[-1], None
+
+
+class HardSwish(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * (x + 3).clamp(0, 6) / 6
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        inside = (x > -3.0) & (x < 3.0)
+        return g * torch.where(inside, (2 * x + 3) / 6, (x > 0).to(x.dtype))
+
+
+class HardSwishTooWide(HardSwish):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        inside = (x > -3.6) & (x < 3.0)
+        return g * torch.where(inside, (2 * x + 3) / 6, (x > 0).to(x.dtype))
+
+
+class Haar(Function):
+    """Sums and differences of neighbours, of the sums again on each further level."""
+
+    @staticmethod
+    def forward(ctx, x, levels=1):
+        ctx.levels = levels
+        parts = []
+        for _ in range(levels):
+            even, odd = x[..., 0::2], x[..., 1::2]
+            parts.append(even - odd)
+            x = 0.5 * (even + odd)
+        return torch.cat([x, *parts[::-1]], -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        n, low = g.shape[-1], g[..., : g.shape[-1] >> ctx.levels]
+        for level in range(ctx.levels, 0, -1):
+            high = g[..., n >> level : n >> (level - 1)]
+            low = torch.stack([0.5 * low + high, 0.5 * low - high], -1).flatten(-2)
+        return low, None
+
+
+class HaarOfOneLevel(Haar):
+    @staticmethod
+    def backward(ctx, g):
+        n, low = g.shape[-1], 0.5 * g[..., : g.shape[-1] >> ctx.levels]
+        for level in range(ctx.levels, 0, -1):
+            high = g[..., n >> level : n >> (level - 1)]
+            low = torch.stack([low + high, low - high], -1).flatten(-2)
+        return low, None
+
+
+class Over(Function):
+    """alpha · front + (1 − alpha) · back, with one alpha for all columns or one for each."""
+
+    @staticmethod
+    def forward(ctx, front, back, alpha):
+        ctx.save_for_backward(front, back, alpha)
+        return alpha * front + (1 - alpha) * back
+
+    @staticmethod
+    def backward(ctx, g):
+        front, back, alpha = ctx.saved_tensors
+        of_alpha = g * (front - back)
+        if alpha.shape[1] == 1:
+            of_alpha = of_alpha.sum(1, keepdim=True)
+        return g * alpha, g * (1 - alpha), of_alpha
+
+
+class OverOnAverage(Over):
+    @staticmethod
+    def backward(ctx, g):
+        front, back, alpha = ctx.saved_tensors
+        of_alpha = g * (front - back)
+        if alpha.shape[1] == 1:
+            of_alpha = of_alpha.mean(1, keepdim=True)
+        return g * alpha, g * (1 - alpha), of_alpha
+
+
+class OverUnasked(Over):
+    """It never asks for the size of alpha: that it broadcasts is arithmetic."""
+
+    @staticmethod
+    def backward(ctx, g):
+        front, back, alpha = ctx.saved_tensors
+        return g * alpha, g * (1 - alpha), g * (front - back)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "where", "name"),
+    [
+        (GatesOfTwo, "with 3 tensors in `tensors`", "tensors[2]"),
+        (PowerMeanOfOne, "with p=3.25", "x"),
+        (HardSwishTooWide, "where values are on both sides of -3.6, 0, 3, 6", "x"),
+        (HaarOfOneLevel, "with levels=2", "x"),
+        (OverOnAverage, "where `alpha` is broadcast along axis 1", "alpha"),
+    ],
+)
+def test_a_fault_of_unusual_inputs_is_found(wrong, where, name):
+    found = [item for item in check(wrong).findings if item.code == "GL401"]
+    assert [(item.severity, item.sample, item.input) for item in found] == [("error", where, name)]
+
+
+@pytest.mark.parametrize(
+    ("right", "where"),
+    [
+        (Gates, "with 3 tensors in `tensors`"),
+        (PowerMean, "with p=3.25"),
+        (HardSwish, "where values are on both sides of -3, 0, 3, 6"),
+        (Haar, "with levels=2"),
+        (Over, "where `alpha` is broadcast along axis 1"),
+    ],
+)
+def test_right_twins_pass_there(right, where):
+    report = check(right)
+    assert report.verdict == "pass"
+    assert report.findings == []
+    assert tried(report)[where] == "right"
+
+
+def test_broadcasting_that_nobody_asks_for_stays_an_accident():
+    report = check(OverUnasked)
+    assert report.verdict == "pass"
+    assert "wrong" not in tried(report).values()
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64).requires_grad_()
+
+
+def longer(function: Any, *args: Any, **domains: str) -> list[tuple[str, list[int]]]:
+    """The labels, and how many tensors each argument holds."""
+    op = from_object(function, name=function.__name__)
+    found = one_more(op, Sample("inferred", "inferred", args, domains=domains))
+    return [(item.sample.label, [len(arg) for arg in item.sample.args]) for item in found]
+
+
+def paired(xs, ys, zs=()):
+    return sum(x * y for x, y in zip(xs, ys, strict=True)) + sum(zs)
+
+
+def test_lists_of_one_length_grow_together():
+    two, three = [randn(3), randn(3)], (randn(2), randn(2), randn(2))
+    assert longer(paired, two, two, three) == [
+        ("with 3 tensors in `xs`, `ys`", [3, 3, 3]),
+        ("with 4 tensors in `zs`", [2, 2, 4]),
+    ]
+
+
+def test_what_is_no_list_of_like_tensors_keeps_its_length():
+    assert longer(paired, [randn(3), randn(4)], [randn(3)], (2, 3)) == []
+    assert longer(paired, [randn(2, 2)] * 2, randn(2, 2), xs="rotations") == []
+
+
+def test_the_tensor_that_is_added_is_a_leaf_of_its_own():
+    first, last = randn(3), randn(3)
+    op = from_object(paired, name="paired")
+    (designed,) = one_more(op, Sample("inferred", "inferred", ([first, last], first)))
+    kept, also, added = designed.sample.args[0]
+    assert kept is first
+    assert also is last
+    assert added.is_leaf
+    assert added.requires_grad
+    assert torch.allclose(added, 0.6 * last + 0.3 * first)
+
+
+def test_a_note_says_that_values_are_positive():
+    (finding,) = [item for item in check(PowerMeanOfOne).findings if item.code == "GL401"]
+    assert finding.sample == "with p=3.25"
+    (sample,) = [item for item in check(PowerMeanOfOne).samples if item.label == "with p=3.25"]
+    assert "all values are positive" in sample.notes
