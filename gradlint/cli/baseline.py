@@ -105,6 +105,7 @@ def _rewrite(path: str | None, targets: Texts, options: dict[str, Any], *, only_
     from gradlint.gate.gated import gated
     from gradlint.model.resolve import resolve_settings
     from gradlint.rules.catalogue import rule_names
+    from gradlint.running.spool import Spool
 
     flags = {key: value for key, value in options.items() if key not in ("path", "targets")}
     flags = {**flags, "import": flags.pop("imports"), "debug": options["debug"] or None}
@@ -115,7 +116,12 @@ def _rewrite(path: str | None, targets: Texts, options: dict[str, Any], *, only_
     _console.check_writable(file, "PATH")
     with _progress.watching() as watch:
         run = gated(
-            targets, settings, on_progress=watch.done, on_tick=watch.tick, use_baseline=False
+            targets,
+            settings,
+            on_progress=watch.done,
+            on_tick=watch.tick,
+            use_baseline=False,
+            spool=Spool(),
         )
     for error in {str(error): error for error in run.usage}.values():
         _console.print_error(error)

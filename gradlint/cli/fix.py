@@ -78,6 +78,7 @@ def fix(
     from gradlint.repair.writing import write_all
     from gradlint.report.fixes import FixEntry, add_fixes
     from gradlint.rules.catalogue import rule_names
+    from gradlint.running.spool import Spool
 
     if diff and write:
         raise GradlintError("--diff and --write exclude each other", place="fix")
@@ -108,6 +109,7 @@ def fix(
             on_progress=watch.done,
             on_tick=watch.tick,
             warn=_console.print_warning,
+            spool=Spool(),
         )
     _console.print_errors_of(run, debug=debug)
     if run.exit_code not in (0, 1):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gradlint.base.errors import GradlintError
 from gradlint.base.terminal import clean
 from gradlint.base.text import short_text
 from gradlint.model.report import BaselineUse, CacheUse, FailOn, Report, TargetReport
+from gradlint.report.read import Gather
 
 #: Settings that say nothing of what is checked: where and how fast a shard runs, which part of the
 #: run it is, and what is told of it.
@@ -21,12 +23,30 @@ _MOST_SHARDS = 100_000
 _TOLD = 4
 
 
-def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None = None) -> Report:
+@dataclass(frozen=True)
+class _Place:
+    """Where a target is: it may be read from a file whenever it is asked for."""
+
+    file: str
+    report: Report
+    number: int
+    position: list[int]
+
+    @property
+    def target(self) -> TargetReport:
+        """It."""
+        return self.report.targets[self.number]
+
+
+def merge_reports(
+    reports: Sequence[tuple[str, Report]], fail_on: FailOn | None = None, gather: Gather = list
+) -> Report:
     """One report of all targets.
 
     Args:
         reports: file and report of each shard.
         fail_on: what fails the run; None for what the shards say themselves.
+        gather: what holds the targets; by default memory.
 
     Raises:
         GradlintError: the reports are not of one run, or a target is in two of them.
@@ -34,10 +54,10 @@ def merge_reports(reports: Sequence[tuple[str, Report]], fail_on: FailOn | None 
     (first_file, first), *others = reports
     for file, report in others:
         _check_same_run(first_file, first, file, report, fail_on)
-    targets = _each_once(reports)
+    places = _each_once(reports)
     _check_complete(reports)
     merged = Report(
-        targets=_in_order(targets),
+        targets=gather(place.target for place in _in_order(places)),
         seed=first.seed,
         environment=_joined([report.environment for _, report in reports]),
         gradlint=first.gradlint,
@@ -73,11 +93,11 @@ def _left_out(reports: Sequence[Report], checked: Collection[str]) -> dict[str, 
     return {why: names for why, names in kept.items() if names}
 
 
-def _in_order(targets: list[TargetReport]) -> list[TargetReport]:
-    """``targets`` in the order of one run, where they say their positions."""
-    if all(target.position for target in targets):
-        targets.sort(key=lambda target: target.position)
-    return targets
+def _in_order(places: list[_Place]) -> list[_Place]:
+    """``places`` in the order of one run, where their targets say their positions."""
+    if all(place.position for place in places):
+        places.sort(key=lambda place: place.position)
+    return places
 
 
 def _check_complete(reports: Sequence[tuple[str, Report]]) -> None:
@@ -136,21 +156,21 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else short_text(value)
 
 
-def _each_once(reports: Sequence[tuple[str, Report]]) -> list[TargetReport]:
+def _each_once(reports: Sequence[tuple[str, Report]]) -> list[_Place]:
     """The targets of all reports. A module that must be imported to list its operators is imported
     for every shard; where that fails, all of them say so."""
-    found: list[TargetReport] = []
-    seen: dict[str, tuple[str, TargetReport]] = {}
+    found: list[_Place] = []
+    seen: dict[str, _Place] = {}
     for file, report in reports:
         before = dict(seen)
-        for target in report.targets:
+        for number, target in enumerate(report.targets):
             known = before.get(target.target)
             if known is None:
-                seen[target.target] = file, target
-                found.append(target)
-            elif not _failed_alike(known[1], target):
+                seen[target.target] = place = _Place(file, report, number, target.position)
+                found.append(place)
+            elif not _failed_alike(known.target, target):
                 raise GradlintError(
-                    f"{clean(target.target)} is in {clean(known[0])}, too",
+                    f"{clean(target.target)} is in {clean(known.file)}, too",
                     place=clean(file),
                     hint="every target belongs to one shard: name each file once",
                 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Iterable, Iterator, MutableSequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
@@ -42,6 +43,10 @@ _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 T = TypeVar("T")
+
+#: Makes the list of the targets of a report out of them, one at a time; ``list`` holds all of them
+#: in memory.
+Gather = Callable[[Iterable[TargetReport]], MutableSequence[TargetReport]]
 
 
 def _torch_verdict(value: Any) -> Any:
@@ -112,9 +117,13 @@ class _Head(msgspec.Struct):
     type: Any = None
 
 
-def read_report(path: str) -> Report | SweepReport:
+def read_report(path: str, gather: Gather = list) -> Report | SweepReport:
     """The report in the file at ``path``, written as ``json`` or ``jsonl`` by ``gradlint check``,
     or as ``json`` by ``gradlint sweep``.
+
+    Args:
+        path: of the file.
+        gather: see :data:`Gather`.
 
     Raises:
         GradlintError: it can't be read, is cut off, is no such report, or one of another schema.
@@ -127,12 +136,12 @@ def read_report(path: str) -> Report | SweepReport:
             f"can't be read: {why}", place=clean(path), hint="name a JSON report"
         ) from None
     try:
-        return _read(data)
+        return _read(data, gather)
     except GradlintError as error:
         raise GradlintError(error.message, place=clean(path), hint=error.hint) from None
 
 
-def _read(data: bytes) -> Report | SweepReport:
+def _read(data: bytes, gather: Gather) -> Report | SweepReport:
     if not data.strip():
         raise GradlintError("is empty", hint="the run that should have written it did not end")
     if _SURROGATE.search(data):
@@ -141,7 +150,7 @@ def _read(data: bytes) -> Report | SweepReport:
     head = _head(first, lines=True)
     if head is not None and head.type == RUN:
         _check_version(head)
-        return _read_lines(first, rest)
+        return _read_lines(first, rest, gather)
     head = _head(data)
     if head is None or (head.summary is None and not memoryview(head.targets).nbytes):
         raise GradlintError("is no report of gradlint", hint=_HOW)
@@ -155,7 +164,7 @@ def _read(data: bytes) -> Report | SweepReport:
             sweeps.gradlint,
             sweeps.duration_s,
         )
-    return _read_whole(data, head.summary)
+    return _read_whole(data, head.summary, gather)
 
 
 _NOT_AS_WRITTEN = "is not as gradlint writes it"
@@ -194,7 +203,7 @@ def _check_version(head: _Head) -> None:
     )
 
 
-def _read_whole(data: bytes, summary: Any) -> Report:
+def _read_whole(data: bytes, summary: Any, gather: Gather) -> Report:
     """A report in ``json``, a target after the other: all of it at once takes twice the memory."""
     parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     targets = parts.pop("targets", msgspec.Raw(b"null"))
@@ -203,39 +212,45 @@ def _read_whole(data: bytes, summary: Any) -> Report:
         entries = msgspec.json.decode(targets, type=list[msgspec.Raw])
     except msgspec.ValidationError as error:
         raise GradlintError(f"{_NOT_AS_WRITTEN}: targets: {error}", hint=_HOW) from None
-    header.targets = [
-        _validated(_TARGETS, bytes(entry), key=f"targets[{number}]")
+    targets_read = (
+        _as_made(_validated(_TARGETS, bytes(entry), key=f"targets[{number}]"))
         for number, entry in enumerate(entries)
-    ]
-    return _made(header, summary)
+    )
+    return _made(header, summary, gather(targets_read))
 
 
-def _read_lines(first: bytes, rest: bytes) -> Report:
+def _read_lines(first: bytes, rest: bytes, gather: Gather) -> Report:
     """A report in ``jsonl``: the run, its targets, and a summary that says that all are there."""
     header = _validated(_HEADERS, first, "line 1: ")
-    summary: Any = None
+    summaries: list[Any] = []
+    targets = gather(_targets_of(rest, summaries))
+    if not summaries:
+        raise GradlintError(_CUT_OFF, hint="run it again")
+    (summary,) = summaries
+    if summary.get("targets") != len(targets):
+        raise GradlintError(
+            f"lacks targets: its summary counts {short_text(summary.get('targets'))}, "
+            f"{len(targets)} are there",
+            hint="run it again",
+        )
+    return _made(header, summary, targets)
+
+
+def _targets_of(rest: bytes, summaries: list[Any]) -> Iterator[TargetReport]:
+    """The targets in the lines after the first; the summary is appended to ``summaries``."""
     for number, line in enumerate(rest.split(b"\n"), start=2):
         if not line.strip():
             continue
         place = f"line {number}: "
         head = _head(line, lines=True)
-        if head is None or summary is not None:
+        if head is None or summaries:
             last = number - 1 == rest.count(b"\n") + 1
-            what = _CUT_OFF if last and summary is None else f"{place}is no line of a report"
+            what = _CUT_OFF if last and not summaries else f"{place}is no line of a report"
             raise GradlintError(what, hint="run it again")
         if head.type == TARGET:
-            header.targets.append(_validated(_TARGETS, line, place))
+            yield _as_made(_validated(_TARGETS, line, place))
         elif head.type == SUMMARY:
-            summary = msgspec.json.decode(line)
-    if summary is None:
-        raise GradlintError(_CUT_OFF, hint="run it again")
-    if summary.get("targets") != len(header.targets):
-        raise GradlintError(
-            f"lacks targets: its summary counts {short_text(summary.get('targets'))}, "
-            f"{len(header.targets)} are there",
-            hint="run it again",
-        )
-    return _made(header, summary)
+            summaries.append(msgspec.json.decode(line))
 
 
 _HEADERS: TypeAdapter[_Header] = TypeAdapter(_Header)
@@ -254,13 +269,17 @@ def _validated(kind: TypeAdapter[T], data: bytes, place: str = "", key: str = ""
         raise GradlintError(f"{place}{_NOT_AS_WRITTEN}: {what}", hint=_HOW) from None
 
 
-def _made(found: _Header, summary: Any) -> Report:
+def _as_made(target: _Target) -> TargetReport:
+    """``target`` with the numbers that its file held as texts."""
+    for finding in target.findings:
+        finding.evidence = _with_numbers(finding.evidence)
+    return target
+
+
+def _made(found: _Header, summary: Any, targets: MutableSequence[TargetReport]) -> Report:
     duration = summary.get("duration_s") if isinstance(summary, dict) else None
-    for target in found.targets:
-        for finding in target.findings:
-            finding.evidence = _with_numbers(finding.evidence)
     return Report(
-        targets=list(found.targets),
+        targets=targets,
         seed=found.seed,
         environment=found.environment,
         gradlint=found.gradlint,

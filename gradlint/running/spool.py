@@ -77,6 +77,10 @@ class Spool:
             raise Spoiled("the file of results was changed by another program")
         return _decoder.decode(data)
 
+    def gathered(self, reports: Iterable[TargetReport]) -> SpooledReports:
+        """``reports``, each kept as it comes."""
+        return SpooledReports(self, [self.keep(report) for report in reports])
+
     def _written(self, data: bytes) -> bool:
         if self._full:
             return False

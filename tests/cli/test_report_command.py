@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from gradlint.cli import report as _report
 from gradlint.model.report import Check, Finding, Location, Report, TargetReport
 from gradlint.report import github
 from gradlint.report.render import FORMATS, render
+from gradlint.running.spool import Spool
 from tests.benchmarks.report_load import report_of
 from tests.conftest import Command
 
@@ -56,6 +58,29 @@ def test_shards_read_as_one_run(shards: Path, gradlint: Command, format: str) ->
     assert "wrong gradient for" in merged.stdout
     assert (merged.returncode, merged.stderr) == (1, "")
     assert whole.returncode == 1
+
+
+@pytest.mark.parametrize("format", ["json", "full"])
+@pytest.mark.parametrize("large", [1, 2**40])
+def test_large_files_read_the_same(
+    shards: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    format: str,
+    large: int,
+) -> None:
+    """Where the files are large, no result is held in memory."""
+    usual, kept = Spool.keep, []
+    monkeypatch.setattr(Spool, "keep", lambda spool, one: kept.append(one) or usual(spool, one))
+    monkeypatch.setattr(_report, "LARGE_BYTES", large)
+    monkeypatch.chdir(shards)
+    names = ["2.jsonl", "1.json"]
+    assert _report.report(names, output_format=format, output="merged") == 1
+    assert [target.target[-1] for target in kept] == (list("bacabc") if large == 1 else [])
+    assert _report.report(["whole.json"], output_format=format, output="one") == 1
+    assert (shards / "merged").read_text() == (shards / "one").read_text()
+    assert "wrong gradient for" in (shards / "merged").read_text()
+    assert capsys.readouterr().err == ""
 
 
 def test_the_exit_code_is_that_of_the_merged_run(shards: Path, gradlint: Command) -> None:
