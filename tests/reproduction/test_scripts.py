@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from gradlint import reproducing
 from tests.conftest import Command
 
 WORDS = ("check", "squares.py:Square", "--select", "GL401", "--seed", "1", "--repro", "out")
@@ -150,30 +152,59 @@ class Op(torch.autograd.Function):
 """
 
 
-@pytest.mark.parametrize(
-    ("forward", "backward", "code", "told"),
-    [
-        ("pass", "ctypes.string_at(0)", "GL005", "the call ends the process"),
-        ("os._exit(3)", "pass", "GL005", "got       exit status 3"),
-        ("pass", "raise SystemExit(0)", "GL005", "got       exit status 0"),
-        ("pass", "time.sleep(10000)", "GL006", "the call does not end"),
-    ],
-)
-def test_what_ends_the_process_is_shown(
-    gradlint: Command, tmp_path: Path, forward: str, backward: str, code: str, told: str
-) -> None:
-    (tmp_path / "ops.py").write_text(ENDING.format(forward=forward, backward=backward))
-    words = ("check", "ops.py:Op", "--select", "GL401", "--seed", "1", "--timeout", "5")
-    run = gradlint(tmp_path, *words, "--repro", "out")
+def shown(gradlint: Command, folder: Path, forward: str, backward: str, code: str) -> Path:
+    """The script for a check that ends with ``code``, tried by then."""
+    (folder / "ops.py").write_text(ENDING.format(forward=forward, backward=backward))
+    words = ("check", "ops.py:Op", "--select", "GL401", "--seed", "1", "--timeout", "2")
+    run = gradlint(folder, *words, "--repro", "out")
     assert code in run.stdout
-    script = tmp_path / "out" / f"Op_{code}.py"
+    script = folder / "out" / f"Op_{code}.py"
     assert script.exists(), run.stderr
+    return script
+
+
+def mended(folder: Path, script: Path) -> list[int]:
+    """With what ``script`` exits where forward and backward return, and where one raises."""
+    codes = []
+    for backward in ("pass", "raise ValueError"):  # what is raised is another defect
+        (folder / "ops.py").write_text(ENDING.format(forward="pass", backward=backward))
+        codes.append(exit_code(script)[0])
+    return codes
+
+
+def test_what_ends_the_process_is_shown(gradlint: Command, tmp_path: Path) -> None:
+    texts = []
+    for forward, backward, told in (
+        ("pass", "ctypes.string_at(0)", "the call ends the process"),
+        ("os._exit(3)", "pass", "got       exit status 3"),
+        ("pass", "raise SystemExit(0)", "got       exit status 0"),
+    ):
+        script = shown(gradlint, tmp_path, forward, backward, "GL005")
+        exits, printed = exit_code(script)
+        assert (exits, told in printed) == (1, True), printed
+        texts.append(script.read_text().partition("\n")[2])
+    assert texts == texts[:1] * 3  # but for the first line: what mends one, mends all
+    assert mended(tmp_path, script) == [0, 0]
+
+
+#: What a script lets a call take, and what it gets where a call that does not end is waited for.
+PATIENT, HASTY = "ends_badly(case, 20.0)", "ends_badly(case, 2.0)"
+
+
+def test_what_does_not_end_is_shown(
+    gradlint: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_whole(path: str, parts: Iterable[str]) -> None:
+        text = "".join(parts)
+        assert text.count(PATIENT) == 1
+        Path(path).write_text(text.replace(PATIENT, HASTY), encoding="utf-8")
+
+    monkeypatch.setattr(reproducing, "write_whole", write_whole)
+    script = shown(gradlint, tmp_path, "pass", "time.sleep(10000)", "GL006")
     exits, printed = exit_code(script)
-    assert (exits, told in printed) == (1, True), printed
-    (tmp_path / "ops.py").write_text(ENDING.format(forward="pass", backward="pass"))
-    assert exit_code(script)[0] == 0
-    (tmp_path / "ops.py").write_text(ENDING.format(forward="pass", backward="raise ValueError"))
-    assert exit_code(script)[0] == 0  # what is raised is another defect
+    assert (exits, "the call does not end" in printed) == (1, True), printed
+    script.write_text(script.read_text().replace(HASTY, PATIENT))
+    assert mended(tmp_path, script) == [0, 0]
 
 
 def test_an_operator_with_a_spec_is_found_in_its_module(gradlint: Command, tmp_path: Path) -> None:
