@@ -21,7 +21,9 @@ def summary(found: Recorded, folder: str) -> str:
     calls = sum(outcome.operator.calls for outcome in found.outcomes)
     looked = sum(outcome.operator.looked for outcome in found.outcomes)
     many = len(found.outcomes)
-    if not recording.processes:
+    if not recording.processes and found.exit_code:
+        lines.append("no call was seen: it did not get as far as importing torch")
+    elif not recording.processes:
         lines.append(
             "no Python process of the program imported torch where gradlint could watch it: "
             "python -I, -E and -S, and an environment without PYTHONPATH, keep it out"

@@ -153,6 +153,7 @@ class _Learner:
         """The spec with all samples that run as well when they are read back; the others are taken
         out of ``kept``."""
         for item in kept:
+            again: Tried | None = None
             for domains, exact in self.descriptions(item):
                 item.sample = dataclasses.replace(item.sample, domains=domains)
                 item.exact = exact
@@ -161,7 +162,7 @@ class _Learner:
                     break
             else:
                 item.exact = frozenset()
-                self.note(f"{item.sample.label} does not run when it is read back from a spec")
+                self.note(f"{item.sample.label} {_worse(item, again)}")
         kept[:] = [item for item in kept if item.exact is not None]
         return self.text(kept, self.folder) if kept else ""
 
@@ -214,6 +215,18 @@ class _Learner:
             self.op, [], self.folder, header=self.header, imports=self.settings.imports
         )
         return Learned(text, 0, self.notes)
+
+
+def _worse(item: _Kept, again: Tried | None) -> str:
+    """What a call does less well where it is read back; ``again`` is what came of that."""
+    when = "when it is read back from a spec"
+    if again is None or not again.runs:
+        return f"does not run {when}"
+    if len(tensors_of(item.sample)) < len(list(item.sample.named_tensors(None))):
+        return "passes one tensor for several arguments: a spec gives each its own"
+    if again.score == 3:
+        return f"runs {when}, and its backward raises then: {again.error}"
+    return f"has fewer gradients that are finite and not zero {when}"
 
 
 @dataclass

@@ -39,6 +39,8 @@ from gradlint.recorded.written import MOST_LEAVES, Writer, write_file
 FIRST, KINDS = 3, 16
 #: Calls of an operator that a process keeps, at most.
 MOST_KEPT = 64
+#: Priority of what is done last where ``multiprocessing`` ends a process: the least is the last.
+LAST = -1000
 #: Share of the program's time that keeping further calls may take.
 SHARE_KEPT = 0.03
 
@@ -50,6 +52,7 @@ class Recorder:
         self.folder = folder
         self.ops: dict[Any, Seen | None] = {}
         self.torch: Any = None
+        self.ending = ""  # the process whose end is waited for
         self.restart()
 
     def restart(self) -> None:
@@ -64,6 +67,20 @@ class Recorder:
         for seen in self.ops.values():
             if seen is not None:
                 seen.restart(FIRST + 1)  # what the parent kept is not kept again
+
+    def forked(self) -> None:
+        """The child of a fork begins. One that ``multiprocessing`` made, as those that load data,
+        leaves without what ``atexit`` was told, and does what it was told itself."""
+        self.restart()
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:  # it forgets what it was told before, and then asks those
+            util.register_after_fork(self, Recorder.await_end)
+
+    def await_end(self) -> None:
+        """Have :meth:`finish` called when this child of ``multiprocessing`` ends."""
+        if self.ending != self.token:
+            self.ending = self.token
+            sys.modules["multiprocessing.util"].Finalize(None, self.finish, exitpriority=LAST)
 
     # -- Calls that are looked at --------------------------------------------------------------
 
@@ -227,7 +244,7 @@ class Recorder:
         self.write("start", {"process": self.token})
         atexit.register(self.finish)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.restart)
+            os.register_at_fork(after_in_child=self.forked)
         if can_be_seen(module):
             see_apply(module, self.function)
         else:

@@ -195,6 +195,23 @@ def test_a_million_arguments(gradlint: Command, folder: Path) -> None:
     checked(gradlint, folder)
 
 
+def test_one_tensor_for_several_arguments(gradlint: Command, folder: Path) -> None:
+    """A spec gives each argument a tensor of its own, and some get no gradient then."""
+    (folder / "ops.py").write_text(
+        OPS + "\n\nclass Twice(Function):\n    @staticmethod\n    def forward(ctx, x, y):\n"
+        "        return x * 2 + y.detach()\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        return grad * 2, None\n"
+    )
+    done = recorded(gradlint, folder, f"{HEAD}ops.Twice.apply(x, x).sum().backward()\n")
+    assert done.returncode == 0
+    assert (
+        "ops.py:Twice (Twice.yaml): call 1 passes one tensor for several arguments: a spec gives "
+        "each its own" in done.stderr
+    )
+    assert "does not run" not in done.stderr
+    assert specs(folder) == {"Twice"}
+
+
 def test_huge_tensors(gradlint: Command, folder: Path) -> None:
     """Of 12 GB and more, had they memory of their own."""
     program = (

@@ -319,3 +319,16 @@ def test_nothing_was_recorded(
     monkeypatch.chdir(tmp_path)
     assert main(["record", "--", sys.executable, "-c", "pass"]) == 5
     assert "no Python process of the program imported torch" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", "--", sys.executable, "trian.py"]) == 2
+    told = capfd.readouterr().err
+    assert "can't open file" in told
+    assert told.endswith(
+        "gradlint: the program ended with exit code 2\n"
+        "gradlint: no call was seen: it did not get as far as importing torch\n"
+    )

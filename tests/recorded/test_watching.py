@@ -276,7 +276,36 @@ def test_every_process_of_the_program_is_watched(folder: Path) -> None:
     assert {tuple(shapes(call)[0]) for call in read_calls(here.files)} == {(3,), (4,)}
     assert (here.file, here.attribute) == (str(folder / "program.py"), "Here")
     assert square.processes == 6
-    assert recording.unfinished >= 1  # the one that left by os._exit
+    assert recording.unfinished == 1  # the one that left by os._exit
+
+
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from ops import Square
+
+
+class Data(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        return Square.apply(torch.ones(3))
+
+
+if __name__ == "__main__":
+    for _ in range(2):
+        assert sum(len(rows) for rows in DataLoader(Data(), batch_size=4, num_workers=2)) == 40
+"""
+
+
+def test_workers_that_load_data_tell_all_their_calls(folder: Path) -> None:
+    Path("program.py").write_text(LOADING)
+    code, recording = recorded([sys.executable, "-W", "ignore", "program.py"])
+    assert (code, recording.unfinished) == (0, 0)
+    square = found(recording, "Square")
+    assert (square.calls, square.processes) == (80, 4)
 
 
 @pytest.mark.parametrize(
