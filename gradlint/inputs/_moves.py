@@ -147,13 +147,32 @@ def like_returned(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[
         plan: the plan under which that happened.
         returned: position among the tensors that require grad → shape of the gradient.
     """
+    for name, shape in _longer_ones(plan, returned):
+        yield from _of_shape(plan, name, shape)
+        yield with_rank(plan, name, len(shape), 0.3)
+
+
+def all_like_returned(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[Plan]:
+    """The same for all of them at once, where they are several: alpha and beta of a distribution,
+    one for each of its draws."""
+    found = list(_longer_ones(plan, returned))
+    made = plan
+    for name, shape in found if len(found) > 1 else ():
+        made = next(_of_shape(made, name, shape), made)
+    if made != plan:
+        yield made
+
+
+def _longer_ones(
+    plan: Plan, returned: dict[int, tuple[int, ...]]
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The tensors whose gradients have more axes, and the shapes of these."""
     names = [name for name, guess in plan.tensors() if guess.grad]
     for position, shape in returned.items():
         name = names[position] if position < len(names) else ""
         rank = rank_of(plan, name)
         if name and rank is not None and rank < len(shape):
-            yield from _of_shape(plan, name, shape)
-            yield with_rank(plan, name, len(shape), 0.3)
+            yield name, shape
 
 
 def _of_shape(plan: Plan, name: str, shape: tuple[int, ...]) -> Iterator[Plan]:

@@ -19,6 +19,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt, process_state_restored
 from gradlint.inputs._domain_repairs import with_domain
 from gradlint.inputs._moves import (
+    all_like_returned,
     like_returned,
     other_ranks,
     with_rank,
@@ -239,6 +240,7 @@ def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]
         kept = guess.dtype != "float" or name in summed or matrix or len(guess.axes) < 2
         fewer = fewer if kept else with_rank(fewer, name, len(guess.axes) - 1, 0.0)
     yield fewer
+    yield from all_like_returned(plan, trial.reduced)
     yield from like_returned(plan, trial.reduced)
     yield from without_batch(plan, trial.reduced)
     yield from other_ranks(plan)

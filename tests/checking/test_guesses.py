@@ -151,6 +151,26 @@ def reorder_wrong(ctx, g):
     return g[ctx.saved_tensors[0]], None
 
 
+def counted(ctx, alpha, beta, k, n):
+    ctx.save_for_backward(alpha, beta, k, n)
+    log_beta = torch.lgamma(alpha) + torch.lgamma(beta) - torch.lgamma(alpha + beta)
+    there = torch.lgamma(alpha + k) + torch.lgamma(beta + n - k) - torch.lgamma(alpha + beta + n)
+    return log_beta.sum() - there.sum()
+
+
+def counted_right(ctx, g):
+    alpha, beta, k, n = ctx.saved_tensors
+    psi = torch.digamma
+    common = psi(n + alpha + beta) - psi(alpha + beta)
+    of_alpha = psi(alpha) - psi(k + alpha) + common
+    return g * of_alpha, g * (psi(beta) - psi(n - k + beta) + common), None, None
+
+
+def counted_wrong(ctx, g):
+    of_alpha, of_beta, _, _ = counted_right(ctx, g)
+    return of_alpha, of_beta / 2, None, None
+
+
 RELYING = (
     (distance, distance_right, distance_wrong),
     (local, local_right, local_wrong),
@@ -160,6 +180,7 @@ RELYING = (
     (draw, draw_right, draw_wrong),
     (turn, turn_right, turn_wrong),
     (reorder, reorder_right, reorder_wrong),
+    (counted, counted_right, counted_wrong),
 )
 
 
