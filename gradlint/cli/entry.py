@@ -25,7 +25,7 @@ _WORKING_IN_GROUP = (
 #: A line of a pyproject.toml that begins a table, with its name; one that may name a cache of
 #: verdicts or a cluster, in the table of gradlint or from further out. If it is about something
 #: else, the server starts a little later, and that is all.
-_TABLE = re.compile(rb"\s*\[+\s*([\w.\"'\s-]+?)\s*\]")
+_TABLE = re.compile(rb"\s*\[{1,2}([^\[\],=]+)\]")
 _CACHE_SET = re.compile(rb".*\b(cache|cluster)[\"']?\s*=")
 
 #: Bytes of a pyproject.toml that are looked at.

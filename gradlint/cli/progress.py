@@ -120,16 +120,18 @@ class LiveWatch(Watch):
         self._line = Line(stream)
         self._live: Live | None = None
         self._drawn = self._started - PAUSE_S
+        self._told = False
         self._build = ""
 
     def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
-        """Draw, unless the run is young or was just drawn."""
+        """Draw, unless the run is young or was just drawn; what is told first is told at once."""
         now = self._clock()
         told = any(so_far(item.report) for item in running)
+        first = told and not self._told
         young = now - self._started < FIRST_S and not told
-        if young or now - self._drawn < PAUSE_S:
+        if young or (now - self._drawn < PAUSE_S and not first):
             return
-        self._drawn = now
+        self._drawn, self._told = now, self._told or told
         if self._live is None:
             self._line.clear()
             _starting.clear()

@@ -60,7 +60,6 @@ PACKAGES = (
     "expressions",
     "inputs",
     "model",
-    "native",
     "numerics",
     "ops",
     "rules",
@@ -92,6 +91,7 @@ def _names() -> Iterator[str]:
     yield "gradlint.running._worker"
     # Last, since it may be known only by then that there is a single operator.
     if not _told(SINGLE):
+        yield from _modules_of("native")
         yield from _modules_of("spec")
         yield from FOR_SEVERAL
         yield from _compiler.COMPILER if load == "tracing" else ()

@@ -19,6 +19,9 @@ from typing import Any
 
 import torch
 
+#: What a class holds for calls, and can't be called itself.
+_UNBOUND = (classmethod, property)
+
 #: What constants that are compared consist of.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -106,8 +109,11 @@ class Judge:
         named = [(full, value) for full, _, _, value in self._single]
         named += [(f"{held.place}.{name}", value) for held in self._holders for name, value in held]
         # A function is imported under its name by many modules: the first one names it.
-        functions: dict[int, tuple[str, FunctionType]] = {}
+        values: dict[int, tuple[str, Any]] = {}
         for full, value in (*named[len(self._single) :], *named[: len(self._single)]):
+            values.setdefault(id(value), (full, value))
+        functions: dict[int, tuple[str, FunctionType]] = {}
+        for full, value in values.values():
             for function in _functions(value):
                 functions.setdefault(id(function), (full, function))
         self._full = [full for full, _ in functions.values()]
@@ -156,11 +162,11 @@ class _Held:
         self.place = place
         self._holder = holder
         names = vars(holder)
-        kept = {name: value for name, value in names.items() if _is_code(value)}
+        kept = {n: v for n, v in names.items() if callable(v) or isinstance(v, _UNBOUND)}
         self._names, self._values = list(kept), list(kept.values())
         self._all = frozenset(names)
         self._constants = {
-            name: copy.deepcopy(value)
+            name: _copied(value)
             for name, value in names.items()
             if name.isupper() and _is_plain(value)
         }
@@ -216,8 +222,13 @@ def _place(holder: Any) -> str:
     return ".".join(filter(None, (module, holder.__name__)))
 
 
-def _is_code(value: Any) -> bool:
-    return isinstance(value, (staticmethod, classmethod, property)) or callable(value)
+def _copied(value: Any) -> Any:
+    """``value``, which is plain, or a copy of it if it can be changed in its place."""
+    try:
+        hash(value)
+    except TypeError:
+        return copy.deepcopy(value)
+    return value
 
 
 def _functions(value: Any) -> Iterator[FunctionType]:

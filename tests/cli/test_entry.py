@@ -26,6 +26,8 @@ OTHER = [
     '[[tool.other.parts]]\ncluster = "a"\n',
     "[tool.gradlint]\nseed = 1\n\n[tool.other]\ncache = true\n",
     "[tool.gradlint]\ncached = 1\nno_cache = 1\n",
+    "[" + " " * 500_000,
+    "[" * 500_000,
     "",
 ]
 

@@ -8,8 +8,18 @@ import re
 import pytest
 
 from gradlint.cli import progress as _progress
-from gradlint.cli.progress import FIRST_S, LOG_S, NAMED, PAUSE_S, LiveWatch, LogWatch, Watch, at
-from gradlint.model.report import TargetReport
+from gradlint.cli.progress import (
+    FIRST_S,
+    FIRST_WORDS,
+    LOG_S,
+    NAMED,
+    PAUSE_S,
+    LiveWatch,
+    LogWatch,
+    Watch,
+    at,
+)
+from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.native.progress import Progress
 from gradlint.running.news import Running
 
@@ -85,6 +95,29 @@ def test_a_terminal_shows_done_running_and_remaining() -> None:
     watch.tick(2, 9, RUNNING)
     assert "2 of 9 operators done" in plain(stream)
     assert "building op 1/3 (2 s), a.cpp" in plain(stream)
+    watch.close()
+
+
+def test_the_first_verdict_is_told_at_once() -> None:
+    """Not only when the last drawing is long ago; later ones wait."""
+    stream, clock = _Terminal(), Clock()
+    watch = LiveWatch(stream, clock)
+    clock.now += FIRST_S
+    report = TargetReport("a.py:A")
+    running = [Running("a.py:A", "rule", "GL501", 2.0, report)]
+    watch.tick(0, 1, running)
+    clock.now += PAUSE_S / 8
+    report.checks = [Check("GL401", "pass", "spec"), Check("GL601", "pass", "spec")]
+    watch.tick(0, 1, running)
+    assert f"{FIRST_WORDS}: values" in plain(stream)
+    clock.now += PAUSE_S / 8
+    size = len(stream.getvalue())
+    report.findings.append(Finding("GL603", "name", "warning", "told later"))
+    watch.tick(0, 1, running)
+    assert len(stream.getvalue()) == size
+    clock.now += PAUSE_S
+    watch.tick(0, 1, running)
+    assert "told later" in plain(stream)
     watch.close()
 
 
