@@ -40,6 +40,9 @@ LONGEST = (
     "native/test_extension.py",
     "test_examples.py",
     "kernels/test_emulated_specs.py",
+    "test_serving.py",
+    "running/test_divided.py",
+    "running/test_cluster.py",
     "running/test_attacks.py",
     "running/test_signals.py",
     "cli/test_check_command.py",
@@ -48,6 +51,7 @@ LONGEST = (
     "rules/test_plan.py",
     "kernels/test_planted_faults.py",
     "running/test_supervision.py",
+    "test_watching.py",
     "kernels/test_faulty_twins.py",
     "rules/test_texts.py",
     "kernels/test_emulation.py",
@@ -59,6 +63,9 @@ LONGEST = (
     "benchmarks/test_operator_database.py",
     "benchmarks/test_user_operators.py",
     "running/test_confinement.py",
+    "recorded/test_bad_programs.py",
+    "cache/test_cached_runs.py",
+    "recorded/test_watching.py",
 )
 
 
