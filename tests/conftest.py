@@ -40,6 +40,9 @@ LONGEST = (
     "native/test_extension.py",
     "test_examples.py",
     "kernels/test_emulated_specs.py",
+    "test_serving.py",
+    "running/test_divided.py",
+    "running/test_cluster.py",
     "running/test_attacks.py",
     "running/test_signals.py",
     "cli/test_check_command.py",
@@ -48,6 +51,7 @@ LONGEST = (
     "rules/test_plan.py",
     "kernels/test_planted_faults.py",
     "running/test_supervision.py",
+    "test_watching.py",
     "kernels/test_faulty_twins.py",
     "rules/test_texts.py",
     "kernels/test_emulation.py",
@@ -59,6 +63,9 @@ LONGEST = (
     "benchmarks/test_operator_database.py",
     "benchmarks/test_user_operators.py",
     "running/test_confinement.py",
+    "recorded/test_bad_programs.py",
+    "cache/test_cached_runs.py",
+    "recorded/test_watching.py",
 )
 
 
@@ -102,11 +109,13 @@ OF_THE_TERMINAL = (
 )
 
 
-class _Shared:
+class SharedServer:
     """One server for all commands, with everything loaded that any of them needs."""
 
     def __init__(self) -> None:
         self.load: _server.Load = "tracing"
+        #: All commands together check many operators, however few one of them does.
+        self.many = True
         self._start, self.stop = _server.start, _server.stop
         #: What the server that runs was started with.
         self._running: tuple[int | None, _server.Load] = (None, "tracing")
@@ -124,6 +133,7 @@ class _Shared:
         before = _server._pid()
         if self._running[0] == before and LOADS.index(self._running[1]) < LOADS.index(self.load):
             self.stop()
+        many = many or (self.many and self.load == "tracing")
         self._start(self.load, sources, private=private, many=many)
         if _server._pid() != before:
             self._running = (_server._pid(), self.load)
@@ -134,8 +144,8 @@ LOADS: tuple[_server.Load, ...] = ("torch", "rules", "tracing")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared() -> Iterator[_Shared]:
-    shared = _Shared()
+def shared_server() -> Iterator[SharedServer]:
+    shared = SharedServer()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_server, "start", shared.start)
         patch.setattr(_server, "stop", lambda: None)
@@ -143,26 +153,26 @@ def _shared() -> Iterator[_Shared]:
 
 
 @pytest.fixture(scope="session")
-def ending_the_server(_shared: _Shared) -> Callable[[], None]:
+def ending_the_server(shared_server: SharedServer) -> Callable[[], None]:
     """The server ends with this process. Where ending it is what is tested, this is how."""
-    return _shared.stop
+    return shared_server.stop
 
 
 Loading = Callable[[_server.Load], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="session")
-def servers_load(_shared: _Shared) -> Loading:
+def servers_load(shared_server: SharedServer) -> Loading:
     """``with servers_load("torch"):`` servers that are started in the body load no more than that,
     where many are. Whoever needs more afterwards gets another one."""
 
     @contextmanager
     def loading(load: _server.Load) -> Iterator[None]:
-        before, _shared.load = _shared.load, load
+        before, shared_server.load = shared_server.load, load
         try:
             yield
         finally:
-            _shared.load = before
+            shared_server.load = before
 
     return loading
 

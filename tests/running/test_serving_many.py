@@ -22,6 +22,7 @@ from gradlint.running import _huge_pages
 from gradlint.running import server as _server
 from gradlint.running.call import call_in_worker
 from gradlint.running.job import CallWork
+from tests.conftest import SharedServer
 
 served = pytest.mark.skipif(os.name == "nt", reason="there is no fork server on Windows")
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
@@ -141,8 +142,12 @@ def test_folders_that_may_hold_many(tmp_path: Path, files: int, many: bool) -> N
 )
 @pytest.mark.parametrize("many", [True, False])
 def test_the_server_rehearses_only_for_many(
-    many: bool, ending_the_server: Callable[[], None]
+    many: bool,
+    ending_the_server: Callable[[], None],
+    shared_server: SharedServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(shared_server, "many", False)
     told = Path(scratch_folder()) / _server.MANY
     told.unlink(missing_ok=True)
     ending_the_server()
