@@ -42,6 +42,32 @@ def is_meant(scene: Scene) -> bool:
     )
 
 
+def is_for_effect(scene: Scene) -> bool:
+    """Whether forward writes to an argument and never reads it again (GL601): the caller is to find
+    something there, a statistic, say, and a copy would lose it."""
+    forward, statement, tree, name = scene.forward, scene.statement, scene.tree, scene.fault.input
+    if scene.fault.code != "GL601" or forward is None or statement is None or not name:
+        return False
+    if not scene.fault.label.startswith("written") or not scene.own(forward):
+        return False
+    only = statement.body[0] if len(statement.body) == 1 else None
+    if not isinstance(only, (libcst.Expr, libcst.AugAssign)):
+        return False  # its value is used
+    first, last = tree.span(statement)
+    again = [
+        tree.span(loop)
+        for loop in tree.around(statement)
+        if isinstance(loop, (libcst.For, libcst.While))
+    ]
+    starts = [
+        tree.span(one)[0] for one in tree.within(forward.node, libcst.Name) if one.value == name
+    ]
+    return not any(
+        start > last or any(a <= start <= b and not first <= start <= last for a, b in again)
+        for start in starts
+    )
+
+
 def _returned(scene: Scene) -> list[str]:
     """The arguments that a return statement of forward returns themselves."""
     forward = scene.forward

@@ -55,8 +55,7 @@ class Source:
         path = os.path.realpath(file)
         if not os.path.isfile(path) or not path.endswith(".py"):
             raise Unchangeable(
-                f"its source ({file}) is no Python file on this machine: it may be a notebook, an "
-                "archive, or code that is made when it runs"
+                f"its source ({file}) is no Python file on this machine: {_instead(file)}"
             )
         try:
             raw = read_regular(path, MAX_BYTES)
@@ -84,6 +83,20 @@ class Source:
             if self.path.startswith(os.path.realpath(sysconfig.get_path(kind)) + os.sep):
                 return "the file belongs to an installed package: change it where it is developed"
         return ""
+
+
+def _instead(file: str) -> str:
+    """What ``file``, which is no Python file, is instead."""
+    if file.endswith(".ipynb") or re.search(r"ipykernel_|<ipython-input", file):
+        return "it is a cell of a notebook; put the operator into a .py file that this imports"
+    above = os.path.dirname(file)
+    while above and above != os.path.dirname(above):
+        if os.path.isfile(above):
+            return f"it lies in the archive {os.path.basename(above)}, which must be unpacked first"
+        above = os.path.dirname(above)
+    if file.startswith("<"):
+        return "its code is made when it runs"
+    return "it may be gone, or its code is made when it runs"
 
 
 def offset_of(text: str, line: int, column: int) -> int:

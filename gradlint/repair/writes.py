@@ -10,7 +10,7 @@ import libcst
 
 from gradlint.repair.candidate import Candidate, Edit, Fit
 from gradlint.repair.expressions import as_operand, method_call, receiver
-from gradlint.repair.in_place import COPIED, is_meant, returned_input
+from gradlint.repair.in_place import COPIED, is_for_effect, is_meant, returned_input
 from gradlint.repair.scene import Scene
 
 _CODES = ("GL601", "GL602", "GL603", "GL702", "GL605")
@@ -32,6 +32,8 @@ def out_of_place(scene: Scene) -> Iterator[Candidate]:
     """The operation that makes a new tensor, in place of the one that writes; where forward returns
     what it writes to, it is said which way this takes."""
     if scene.fault.code not in _CODES:
+        return
+    if is_for_effect(scene):
         return
     name = returned_input(scene) if scene.fault.code == "GL601" else ""
     for one in _out_of_place(scene):
@@ -135,7 +137,7 @@ def _flag(scene: Scene, call: libcst.Call) -> Iterator[Candidate]:
 
 def copied(scene: Scene) -> Iterator[Candidate]:
     """A copy, made before it is written to."""
-    if scene.fault.code not in _CODES:
+    if scene.fault.code not in _CODES or is_for_effect(scene):
         return
     tree = scene.tree
     statement = scene.statement

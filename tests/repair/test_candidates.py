@@ -432,6 +432,25 @@ def test_what_asks_for_a_write_also_asks_for_its_declaration() -> None:
     assert text.replace("        y = F", asked) in proposed(text, found)
 
 
+@pytest.mark.parametrize(
+    ("body", "lost"),
+    [
+        ("stats.mul_(0.9); return x * 2", True),
+        ("stats += x.mean(0); return x * 2", True),
+        ("stats.mul_(0.9); return x * stats", False),
+        ("y = stats.mul_(0.9); return x * y", False),
+    ],
+)
+def test_a_write_for_the_caller_is_not_lost(body: str, lost: bool) -> None:
+    """Where forward reads what it wrote, a copy does; else the caller is meant to."""
+    text = module(body, "return grad_output * 2, None", "x, stats")
+    place = body.split("; ")[0]
+    found = fault(text, place, "GL601", label="written to here", input="stats")
+    made = [one for one in proposed(text, found) if "stats.mul(" in one or "stats.clone" in one]
+    assert (not made) == lost
+    assert not any("stats = stats +" in one for one in proposed(text, found))
+
+
 def test_by_autograd_comes_last_and_says_that_it_is_slower() -> None:
     text = module("ctx.save_for_backward(x); return x.sin()", "return grad_output")
     *_, last = candidates(text, fault(text, "grad_output", "GL401", **RETURNED, cause="sign"))

@@ -119,9 +119,20 @@ def test_a_kill_while_it_is_written_leaves_the_file_whole(
         assert path.read_text() == old
 
 
-@pytest.mark.parametrize("name", ["cell.ipynb", "missing.py", "<string>", "lib.zip/ops.py"])
-def test_what_is_no_file_of_python_is_told(tmp_path: Path, name: str) -> None:
-    if name.endswith("nb"):
-        (tmp_path / name).write_text("{}")
-    with pytest.raises(Unchangeable, match="no Python file on this machine"):
-        Source.read(str(tmp_path / name))
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("cell.ipynb", "it is a cell of a notebook"),
+        ("ipykernel_17/4711.py", "it is a cell of a notebook"),
+        ("missing.py", "it may be gone"),
+        ("lib.zip/pkg/ops.py", "it lies in the archive lib.zip, which must be unpacked first"),
+        ("<string>", "its code is made when it runs"),
+    ],
+)
+def test_what_is_no_file_of_python_is_told(tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "cell.ipynb").write_text("{}")
+    (tmp_path / "lib.zip").write_bytes(b"PK")
+    file = name if name.startswith("<") else str(tmp_path / name)
+    with pytest.raises(Unchangeable, match="no Python file on this machine") as told:
+        Source.read(file)
+    assert f": {why}" in str(told.value)
