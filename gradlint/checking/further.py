@@ -334,10 +334,11 @@ class FurtherSamples:
     def _meant_real(self, sample: Sample) -> set[str]:
         """The inputs for which backward returns real gradients where all are complex, and complex
         ones for others: they are meant to be real, unless the documentation speaks of complex ones
-        alone."""
+        alone, and no argument is complex yet that it may speak of."""
         op, problem = self.subject.op, self.subject.problem
         text = prose(op.defining) if op.defining is not None else ""
-        if documented_complex(text):
+        named = self.subject.sample.named_tensors(op.signature)
+        if documented_complex(text) and not any(tensor.is_complex() for _, tensor in named):
             return set()
         there = Subject(op, sample, self.subject.settings)
         there.problem.preserve_state = problem.preserve_state

@@ -228,6 +228,7 @@ def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]
     """Shapes under which backward may run, or no gradient has to be summed to that of its input;
     and those of operands that backward expects to be broadcast."""
     yield from _narrower(search.op, plan)
+    yield from _of_one_axis(search, plan)
     if trial.score != 3 and not trial.reduced:
         return
     names = [name for name, guess in plan.tensors() if guess.grad]
@@ -245,6 +246,10 @@ def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]
     yield from without_batch(plan, trial.reduced)
     yield from other_ranks(plan)
 
+
+#: Weight of the evidence for a number of axes that is not doubted (heuristic: that of a function
+#: that takes no other).
+SURE_OF_RANK = 4.0
 
 #: How backward sums a gradient to the shape of an operand that forward broadcast.
 _SUMMED_TO = re.compile(
@@ -267,6 +272,30 @@ def _narrower(op: Op, plan: Plan) -> Iterator[Plan]:
         others = [other for key, other in tensors.items() if key not in summed]
         if any(other.axes == guess.axes for other in others):
             yield plan.changed(name, replace(guess, axes=(*guess.axes[:-1], "=1")))
+
+
+#: How code lays a vector along one axis, and another one along the other: ``x[None, :]``.
+_LAID_ALONG = re.compile(r"\b(\w+)\[\s*(?:None\s*,\s*:|:\s*,\s*None)\s*\]")
+
+
+def _of_one_axis(search: Search, plan: Plan) -> Iterator[Plan]:
+    """The plan with vectors in place of matrices, where backward pairs all elements of one with
+    those of another, and nothing says that there are more axes."""
+    tensors = dict(plan.tensors())
+    source = ""
+    with suppress(OSError, TypeError):  # made without a file
+        source = source_text(search.op.function.backward) if search.op.function else ""
+    for name in dict.fromkeys(_LAID_ALONG.findall(source)):
+        guess, known = tensors.get(name), search.evidence.get(name)
+        if guess is None or known is None or len(guess.axes) != 2:
+            continue
+        if known.shape or known.least_rank > 1 or known.ranks.get(2, 0.0) >= SURE_OF_RANK:
+            continue
+        made = plan
+        for other, item in tensors.items():
+            if item.axes == guess.axes and isinstance(plan.guess(other), TensorGuess):
+                made = made.changed(other, replace(item, axes=item.axes[:1]))
+        yield made
 
 
 def _changed(plan: Plan, hints: Sequence[Suggested]) -> Iterator[tuple[Plan, list[Suggested]]]:

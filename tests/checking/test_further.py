@@ -714,6 +714,32 @@ def gain_wrong(ctx, g):
     return g.conj() * w, (g * z.conj()).real
 
 
+def delayed(ctx, spectrum, tau):
+    """Delay a complex spectrum (B, F) by tau (B,) samples."""
+    turned = spectrum * torch.exp(-1j * torch.arange(spectrum.shape[-1]) * tau[:, None])
+    ctx.save_for_backward(turned, tau)
+    return turned
+
+
+def delayed_right(ctx, g):
+    turned, tau = ctx.saved_tensors
+    steps = torch.arange(turned.shape[-1])
+    back = torch.exp(1j * steps * tau[:, None])
+    return g * back, (g.conj() * -1j * steps * turned).real.sum(-1)
+
+
+def delayed_wrong(ctx, g):
+    of_spectrum, of_tau = delayed_right(ctx, g)
+    return of_spectrum, -of_tau
+
+
+def test_a_real_number_beside_complex_ones_stays_real():
+    report = check(op(delayed, delayed_right))
+    assert report.samples[0].args[0].dtype == "complex128"
+    assert red(report) == []
+    assert ("GL401", "wrong gradient for `tau`") in red(check(op(delayed, delayed_wrong)))
+
+
 def test_an_input_whose_gradient_is_real_stays_real_where_others_are_complex():
     codes = ["GL1", "GL2", "GL302", "GL4"]
     report = check(op(gain, gain_right), select=codes)

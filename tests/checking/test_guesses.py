@@ -509,6 +509,48 @@ def test_what_backward_sums_to_its_shape_may_be_one_number_a_vector() -> None:
     assert ("GL401", "t") in red(check(op(between, between_wrong)))
 
 
+def hazard(ctx, risk, event):
+    ctx.save_for_backward(risk, event)
+    return ((risk - torch.logcumsumexp(risk, 0)) * event).sum()
+
+
+def hazard_right(ctx, g):
+    risk, event = ctx.saved_tensors
+    share = torch.exp(risk[None, :] - torch.logcumsumexp(risk, 0)[:, None]).tril()
+    return g * (event - (event[:, None] * share).sum(0)), None
+
+
+def hazard_wrong(ctx, g):
+    risk, event = ctx.saved_tensors
+    share = torch.exp(risk[None, :] - torch.logcumsumexp(risk, 0)[:, None]).tril()
+    return g * (event - (event[:, None] * share).sum(1)), None
+
+
+def apart(ctx, points):
+    """Squared distances of points (N, D)."""
+    ctx.save_for_backward(points)
+    return (points[None, :] - points[:, None]).square().sum()
+
+
+def apart_wrong(ctx, g):
+    (points,) = ctx.saved_tensors
+    return 4 * g * (points[:, None] - points[None, :]).sum(0)
+
+
+def apart_right(ctx, g):
+    return -apart_wrong(ctx, g)
+
+
+def test_what_is_paired_with_itself_may_be_a_vector() -> None:
+    report = check(op(hazard, hazard_right))
+    assert red(report) == []
+    assert [item.shape for item in report.samples[0].args] == [[3], [3]]
+    assert red(check(op(hazard, hazard_wrong))) == [("GL401", "risk")]
+    report = check(op(apart, apart_right))
+    assert (red(report), len(report.samples[0].args[0].shape)) == ([], 2)
+    assert red(check(op(apart, apart_wrong))) == [("GL401", "points")]
+
+
 # What is said, and what is asked.
 
 

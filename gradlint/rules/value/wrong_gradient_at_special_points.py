@@ -88,16 +88,21 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
+import torch
+
 from gradlint.experiments.finite.extremes import (
     JUDGED,
+    ExtremePoint,
     inside_of_ranges,
     make_extremes,
     parameters_of,
 )
+from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
+from gradlint.experiments.singular_inputs import gradients_under_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
@@ -115,6 +120,10 @@ from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
+
+#: Relative difference up to which backward returns what autograd does: where digits are lost, few
+#: are left in either (heuristic).
+SAME = 1e-3
 
 
 def probe(subject: Subject) -> Outcome:
@@ -212,12 +221,25 @@ def _explanation(
         return "solver"
     large = subject.once(make_extremes).named("large")
     if large is not None and wrong.where == large.words:
-        lost = is_lost_in_rounding(subject, wrong.position, large.make())
+        lost = _as_autograd_has_it(subject, wrong, large)
+        lost = lost or is_lost_in_rounding(subject, wrong.position, large.make())
         return "rounding" if lost else None
     single = subject.once(make_extremes).named("single")
     if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
         return "clamped"
     return None
+
+
+def _as_autograd_has_it(subject: Subject, wrong: WrongAtPoint, extreme: ExtremePoint) -> bool:
+    """Whether autograd through forward's own operations returns the same at large values: then it
+    is not backward's formula that is wrong there, but the digits of forward are lost."""
+    plain = gradients_under_autograd(subject, extreme.problem, extreme.make())
+    own = (extreme.gradients or [])[wrong.position] if extreme.gradients else None
+    other = plain.get(subject.problem.inputs[wrong.position].name)
+    found = None if own is None else values_of(own)
+    if found is None or other is None or found.shape != other.shape:
+        return False
+    return torch.allclose(found, other, rtol=SAME, atol=0.0) and bool(found.any())
 
 
 def _finding(

@@ -463,6 +463,39 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     assert finding.grounds.explained is None
 
 
+class Poincare(Function):
+    """Distance in the unit ball; far outside of it, all digits of acosh are lost."""
+
+    most = 1e9
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, v: Tensor) -> Tensor:
+        a, b = 1 - (u * u).sum(-1), 1 - (v * v).sum(-1)
+        t = 1 + 2 * (u - v).square().sum(-1) / (a * b)
+        ctx.save_for_backward(u, v, a[..., None], b[..., None], t[..., None])
+        return torch.acosh(t)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        u, v, a, b, t = ctx.saved_tensors
+        k = g[..., None] / (t * t - 1).sqrt()
+        apart, away = 4 * (u - v) / (a * b), 2 * (t - 1)
+        of_u, of_v = k * (apart + away / a * u), k * (away / b * v - apart)
+        return of_u * (u.abs() < Poincare.most), of_v * (v.abs() < Poincare.most)
+
+
+def test_what_autograd_returns_too_at_large_values_is_no_fault_of_backward(
+    probed: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    u = torch.tensor([[0.67, -0.94, 1.77, -1.25], [0.91, -0.43, 0.43, -0.21]]).double()
+    v = torch.tensor([[1.98, 0.21, 0.70, -0.64], [-1.28, -0.45, -0.89, 1.29]]).double()
+    for most, explained in ((1e9, {"rounding"}), (50.0, {None})):
+        monkeypatch.setattr(Poincare, "most", most)
+        found = probed(GL402, Poincare, u, v).findings
+        assert all("at magnitudes from 10 to 10000" in item.message for item in found)
+        assert {item.grounds.explained for item in found} == explained
+
+
 class QuadraticForm(Function):
     """xᵀMx for symmetric matrices M."""
 
