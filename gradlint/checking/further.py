@@ -50,7 +50,7 @@ from gradlint.inputs.designed_arguments import (
     with_arguments,
 )
 from gradlint.inputs.designed_blocks import smaller_blocks, unlike_factors
-from gradlint.inputs.designed_broadcasts import broadcast
+from gradlint.inputs.designed_broadcasts import batched_alone, broadcast
 from gradlint.inputs.designed_constructions import (
     constructions_with_optionals,
     other_constructions,
@@ -268,6 +268,7 @@ class FurtherSamples:
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
         yield from broadcast(op, sample)
         if inferred:
+            yield from batched_alone(op, sample)
             yield from other_values(op, sample)
 
     def _of_meanings(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
@@ -473,7 +474,7 @@ class FurtherSamples:
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""
         if seen.verdict == RAISED:
-            return not (designed.must_run or is_written_for(designed.moved))
+            return not _must_run(designed)
         if seen.verdict == NOT_FINITE:
             return sample.kind == "extreme"  # GL302 looks at extremes itself
         names = {seen.subject.problem.inputs[k].name for k in seen.positions}
@@ -483,9 +484,11 @@ class FurtherSamples:
         """The first of the sample and its alternatives that forward takes, and what is seen."""
         if designed.as_if is not None:
             return self._judged_broadcast(designed.sample, designed.as_if), designed.sample
+        if designed.slices:
+            return self._judged_batch(designed.sample, designed.slices), designed.sample
         samples = (designed.sample, *designed.alternatives)
         seen, sample = self._first_taken(samples, designed)
-        if seen.verdict == RAISED and not (designed.must_run or is_written_for(designed.moved)):
+        if seen.verdict == RAISED and not _must_run(designed):
             # Forward may have taken it by accident, as it broadcasts a remainder of one element.
             rest = samples[next(k for k, each in enumerate(samples) if each is sample) + 1 :]
             elsewhere, other = self._first_taken(rest, designed) if rest else (seen, sample)
@@ -530,6 +533,29 @@ class FurtherSamples:
             seen.verdict = ACCIDENT
         return seen
 
+    def _judged_batch(self, sample: Sample, slices: Sequence[Sample]) -> JudgementElsewhere:
+        """What is seen where a tensor is a batch, if forward returns for it what it returns for
+        each of its slices, and backward a gradient of the shape of each input."""
+        problem = self.subject.problem
+        there = Subject(self.subject.op, sample, self.subject.settings)
+        alone = [problem.at(one) for one in slices]
+        try:
+            verdict = REFUSED
+            if there.run.error is None:
+                shapes = returned_shapes(there)[0]
+                fits = all(shape == wanted for _, shape, wanted in shapes)
+                rows = [one.forward() for one in alone]
+                verdict = RIGHT if fits and _are_rows(there.run.outputs, rows) else REFUSED
+        except OpRaised:
+            verdict = REFUSED
+        finally:
+            for one in (there.problem, *alone):
+                problem.forward_calls += one.forward_calls
+                problem.backward_calls += one.backward_calls
+        if verdict != RIGHT:
+            return JudgementElsewhere(verdict, self.subject)
+        return judge_at_other_inputs(self.subject, sample)
+
     def _takes_smaller(self, sample: Sample) -> bool:
         """Whether the op is meant to broadcast the operands that are smaller in ``sample``: its
         code asks for their sizes, or its gradient is right where another one is broadcast."""
@@ -564,6 +590,26 @@ class FurtherSamples:
             and judge_at_other_inputs(self.subject, designed.sample).verdict == RIGHT
             for designed in broadcast(self.subject.op, self.subject.sample)
         )
+
+
+def _must_run(designed: Designed) -> bool:
+    """Whether backward has to run where forward does. A width of a module has to fit other sizes of
+    its inputs, which gradlint guesses."""
+    widths = designed.op is not None and any(type(v) is int for v in designed.moved.values())
+    return designed.must_run or (is_written_for(designed.moved) and not widths)
+
+
+def _are_rows(outputs: Sequence[Output], rows: Sequence[Sequence[Output]]) -> bool:
+    """Whether each of ``outputs`` holds those of ``rows`` one behind the other."""
+    return bool(outputs) and all(
+        len(row) == len(outputs)
+        and all(
+            whole.value.shape == (len(rows), *one.value.shape)
+            and torch.allclose(whole.value[place].detach(), one.value.detach())
+            for whole, one in zip(outputs, row, strict=True)
+        )
+        for place, row in enumerate(rows)
+    )
 
 
 def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:

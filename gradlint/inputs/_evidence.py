@@ -74,6 +74,7 @@ class Evidence:
         adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
         sliced: whether the code takes the elements up to it, so that it is no axis.
         either_sign: whether the code takes it below zero as well as above, for a number.
+        batched: whether the code indexes it behind any number of axes, as in ``x[..., 1:]``.
         bounds: that its values keep beside other arguments, sizes and numbers.
         unlike: which of its integers are never alike, as documentation says: "permutation",
             "rows" or "elements"; empty when it says nothing.
@@ -111,6 +112,7 @@ class Evidence:
     adjacent: bool = False
     sliced: bool = False
     either_sign: bool = False
+    batched: bool = False
     bounds: list[Bound] = field(default_factory=list)
     unlike: str = ""
     path: bool = False

@@ -114,6 +114,8 @@ class Reader(Calls):
             part, position = literal(index[-1])
             if part and type(position) is int and position >= 0:
                 owner.parts.add(position)
+        if isinstance(index[0], ast.Constant) and index[0].value is Ellipsis:
+            owner.batched = True
         if len(index) > 1:
             owner.say("any", 2.0)
             owner.at_least(sum(not self._adds_no_axis(item) for item in index))

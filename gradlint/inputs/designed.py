@@ -36,6 +36,8 @@ class Designed:
         moved: argument → value, where arguments were moved away from those of the first sample.
         as_if: for an operand that is broadcast, the sample with that operand expanded: forward
             returns the same for both if it broadcasts at all.
+        slices: for a tensor with an axis more, the sample with each slice of it alone: forward
+            returns their results one behind the other if that is an axis of a batch.
         alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
         op: another form of the op; None for the same.
         only_if_seen: whether there is something to judge only where outputs differ from those of
@@ -46,6 +48,7 @@ class Designed:
     sample: Sample
     moved: dict[str, Any]
     as_if: Sample | None = None
+    slices: Sequence[Sample] = ()
     alternatives: Sequence[Sample] = ()
     op: Op | None = None
     only_if_seen: bool = False

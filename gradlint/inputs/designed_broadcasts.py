@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from gradlint.inputs._gather import gather
 from gradlint.inputs.designed import (
     ALONG_LAST,
     MOST_OPERANDS,
@@ -71,6 +72,26 @@ def broadcast(op: Op, sample: Sample) -> Iterator[Designed]:
         yield Designed(
             sample_there, {}, as_if=exchanged(sample, {**exchange, **whole}, label, "other-rank")
         )
+
+
+def batched_alone(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with an axis more in each vector that forward indexes behind any number of axes,
+    ``y[..., 1:]``, where it indexes another tensor of floating numbers without."""
+    known = {item.name: item.batched for item in gather(op)}
+    named = [(n, t) for n, t in sample.named_tensors(op.signature) if is_floating(t)]
+    if all(known.get(name, False) for name, _ in named):
+        return  # all of them get an axis more together
+    for name, tensor in named:
+        plain = domain_of(sample, name) in ("", *SAME_SIGN)
+        if not (known.get(name, False) and tensor.dim() == 1 and plain):
+            continue
+        rows = [tensor.detach() * (1 - 0.1 * k) for k in range(EXTRA_AXIS)]
+        label = f"where `{name}` is a batch"
+        more, *alone = (
+            exchanged(sample, {id(tensor): leaf_like(value, tensor)}, label, "other-rank")
+            for value in (torch.stack(rows), *rows)
+        )
+        yield Designed(more, {}, slices=alone)
 
 
 def _padded(tensor: torch.Tensor, rank: int) -> list[int]:

@@ -13,9 +13,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs.designed import (
-    Designed,
-)
+from gradlint.inputs.designed import Designed, is_floating
 from gradlint.inputs.designed_arguments import (
     EPSILON,
     MOST_ARGUMENTS,
@@ -115,18 +113,20 @@ def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed 
 
 
 def _as_wide(sample: Sample, module: torch.nn.Module, other: torch.nn.Module) -> Sample | None:
-    """``sample`` with axes as long as those of the parameters of ``other``, where they are as long
-    as those of ``module``; None where a size turns into two."""
+    """``sample`` with axes of floating numbers as long as those of the parameters of ``other``,
+    where they are as long as those of ``module``; None where a size turns into two."""
     wider: dict[int, set[int]] = {}
     for before, after in zip(module.parameters(), other.parameters(), strict=True):
         for old, new in zip(before.shape, after.shape, strict=True):
             wider.setdefault(old, set()).add(new)
+    tensors = tensors_of(sample)
     change: dict[Axis, int] = {}
     for size, axes in tied_axes(sample).items():
         sizes = wider.get(size, {size})
         if len(sizes) > 1:
             return None
-        change |= dict.fromkeys(axes, min(sizes))
+        wide = [axis for axis in axes if is_floating(tensors[axis[0]])]
+        change |= dict.fromkeys(wide, min(sizes))
     return resized(sample, change, seed=0)
 
 

@@ -92,6 +92,48 @@ class HardSwishTooWide(HardSwish):
         return g * torch.where(inside, (2 * x + 3) / 6, (x > 0).to(x.dtype))
 
 
+class Trapezoids(Function):
+    """The integral of y (..., n) over x (n)."""
+
+    @staticmethod
+    def forward(ctx, y, x):
+        ctx.save_for_backward(y, x)
+        return (0.5 * (x[1:] - x[:-1]) * (y[..., 1:] + y[..., :-1])).sum(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        pad = torch.nn.functional.pad
+        y, x = ctx.saved_tensors
+        half, g = 0.5 * (x[1:] - x[:-1]), g.unsqueeze(-1)
+        mean = 0.5 * g * (y[..., 1:] + y[..., :-1])
+        of_x = (pad(mean, (1, 0)) - pad(mean, (0, 1))).reshape(-1, x.numel())
+        return g * (pad(half, (1, 0)) + pad(half, (0, 1))), of_x.sum(0)
+
+
+class TrapezoidsOfFirst(Trapezoids):
+    @staticmethod
+    def backward(ctx, g):
+        of_y, _ = Trapezoids.backward(ctx, g)
+        y, x = ctx.saved_tensors
+        first = y.reshape(-1, x.numel())[:1]
+        mean = 0.5 * g.reshape(-1, 1)[:1] * (first[:, 1:] + first[:, :-1])
+        pad = torch.nn.functional.pad
+        return of_y, (pad(mean, (1, 0)) - pad(mean, (0, 1)))[0]
+
+
+class Total(Trapezoids):
+    """The integrals of all rows are summed: two rows are no batch."""
+
+    @staticmethod
+    def forward(ctx, y, x):
+        ctx.save_for_backward(y, x)
+        return (0.5 * (x[1:] - x[:-1]) * (y[..., 1:] + y[..., :-1])).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return Trapezoids.backward(ctx, g.expand(ctx.saved_tensors[0].shape[:-1]))
+
+
 class Haar(Function):
     """Sums and differences of neighbours, of the sums again on each further level."""
 
@@ -167,12 +209,15 @@ class OverUnasked(Over):
         (PowerMeanOfOne, "with p=3.25", "x"),
         (HardSwishTooWide, "where values are on both sides of -3.6, 0, 3, 6", "x"),
         (HaarOfOneLevel, "with levels=2", "x"),
+        (TrapezoidsOfFirst, "where `y` is a batch", "x"),
         (OverOnAverage, "where `alpha` is broadcast along axis 1", "alpha"),
     ],
 )
 def test_a_fault_of_unusual_inputs_is_found(wrong, where, name):
     found = [item for item in check(wrong).findings if item.code == "GL401"]
-    assert [(item.severity, item.sample, item.input) for item in found] == [("error", where, name)]
+    severity = "warning" if "batch" in where else "error"  # another rank
+    told = [(item.severity, item.sample, item.input) for item in found]
+    assert told == [(severity, where, name)]
 
 
 @pytest.mark.parametrize(
@@ -182,6 +227,7 @@ def test_a_fault_of_unusual_inputs_is_found(wrong, where, name):
         (PowerMean, "with p=3.25"),
         (HardSwish, "where values are on both sides of -3, 0, 3, 6"),
         (Haar, "with levels=2"),
+        (Trapezoids, "where `y` is a batch"),
         (Over, "where `alpha` is broadcast along axis 1"),
     ],
 )
@@ -190,6 +236,12 @@ def test_right_twins_pass_there(right, where):
     assert report.verdict == "pass"
     assert report.findings == []
     assert tried(report)[where] == "right"
+
+
+def test_rows_that_are_summed_are_no_batch():
+    report = check(Total)
+    assert report.verdict == "pass"
+    assert tried(report)["where `y` is a batch"] == "refused"
 
 
 def test_broadcasting_that_nobody_asks_for_stays_an_accident():

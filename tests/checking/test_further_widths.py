@@ -137,6 +137,55 @@ def test_parameters_and_inputs_are_made_as_wide_as_the_constructor_asks():
     assert designed.sample.label == "with dim=9 in the constructor"
 
 
+class Gathered(Norm):
+    """As many indices as columns, by chance, in as many places as there are rows."""
+
+    def forward(self, x, index):
+        return super().forward(x)[index]
+
+
+def test_indices_do_not_become_as_many_as_columns():
+    x, index = torch.randn(3, 6, dtype=torch.float64), torch.tensor([0, 2, 1, 0, 2, 2])
+    op = from_object(Gathered(6))
+    designed = with_constructed(op, Sample("inferred", "inferred", (x, index)), "dim", 9)
+    assert designed is not None
+    assert designed.sample.args[0].shape == (3, 9)
+    assert torch.equal(designed.sample.args[1], index)
+
+
+class Loud(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x * weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        if weight.numel() != 4:
+            raise RuntimeError("other sizes than those of the caller")
+        return g * weight, (g * x).sum(0)
+
+
+class LoudElsewhere(nn.Module):
+    def __init__(self, out_dim: int = 4):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(0.5, 1.5, out_dim))
+
+    def forward(self, x):
+        return Loud.apply(x, self.weight)
+
+
+def test_a_loud_backward_at_a_width_that_was_chosen_is_no_fault():
+    report = check(LoudElsewhere)
+    assert report.verdict == "pass"
+    assert {v for k, v in tried_of(report).items() if "constructor" in k} == {"raised"}
+
+
+def tried_of(report: TargetReport) -> dict[str, str]:
+    return {item.label: item.verdict for item in report.tried}
+
+
 class Folded(nn.Module):
     """A parameter has as many axes as there are levels."""
 
