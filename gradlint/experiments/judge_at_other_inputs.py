@@ -89,6 +89,7 @@ def judge_at_other_inputs(
     there.planned = subject.planned
     there.problem.patience = subject.problem.patience
     there.problem.preserve_state = subject.problem.preserve_state
+    there.problem.needs_graph_as(subject.problem)
     there.problem.put(values or {})
     try:
         return _judge_there(subject, there)

@@ -75,7 +75,7 @@ CATALOGUE: tuple[Rule, ...] = (
          "backward returned something that is neither a tensor nor None"),
     Rule("GL110", "contract", "gradients_depend_on_requires_grad", "error",
          "gradients depend on which inputs require grad", calls=CallCounts(each_input=(5, 5)),
-         stage=Stage.LAYOUT, implies=Implies(10, ("GL102", "GL902"))),
+         stage=Stage.LAYOUT, implies=Implies(10, ("GL102", "GL902", "GL905"))),
     Rule("GL201", "shape", "wrong_gradient_shape", "error",
          "a gradient's shape does not fit its input, and the engine rejects it"),
     Rule("GL202", "shape", "gradient_summed_by_engine", "info",

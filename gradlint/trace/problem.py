@@ -8,6 +8,7 @@ values of the differentiable inputs, and ``pull``, a VJP from a fresh forward.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -47,6 +48,8 @@ class Problem(Calls):
         self.fills_grad: bool | None = None
         self.written_grads: set[int] = set()
         self._needs_graph: bool | None = None  # unknown until a call without a graph was made
+        self._in_graph: list[Output] | None = None  # what forward returned with one, until compared
+        self._compared = False  # whether it was; at other samples it need not be
 
     def in_float64(self) -> Problem | None:
         """The same op at the same values, with every floating tensor in float64; None if all
@@ -95,9 +98,16 @@ class Problem(Calls):
         found.own_generators = self.own_generators
         found.only_backward = self.only_backward
         found.fills_grad = self.fills_grad
+        found.needs_graph_as(self)
         found.surroundings = self.surroundings
         found.patience = self.patience
         return found
+
+    def needs_graph_as(self, other: Problem) -> None:
+        """Take over what is known of the same op at other arguments: whether forward computes
+        something else without a graph. It is not asked again."""
+        self._needs_graph = other._needs_graph or None
+        self._compared = True
 
     def through(self, transform: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Problem:
         """The same op at the same values, called through a program transform.
@@ -133,7 +143,15 @@ class Problem(Calls):
     def forward(
         self, values: Sequence[torch.Tensor] | None = None, *, grad: bool = False
     ) -> list[Output]:
-        """Outputs at ``values`` (default: the sample's own). Without ``grad`` no graph is made."""
+        """Outputs at ``values`` (default: the sample's own). Without ``grad`` no graph is made,
+        unless forward needs one, or computes something else without one."""
+        if not grad and self._in_graph is not None:
+            # It may ask its arguments whether they require grad.
+            known, self._in_graph, self._compared = self._in_graph, None, True
+            own = self.forward()
+            self._needs_graph = self._needs_graph or _differ(own, known)
+            if values is None and not self._needs_graph:
+                return own
         point = self.values() if values is None else values
         grad = grad or bool(self._needs_graph)
         try:
@@ -159,7 +177,11 @@ class Problem(Calls):
         """Fresh leaves and the outputs connected to them by a graph."""
         leaves = self._leaves(self.values() if values is None else values, True, requires_grad)
         with torch.enable_grad():
-            return leaves, self._call(leaves)
+            outputs = self._call(leaves)
+        if values is None and requires_grad is None and not self._compared:
+            # Detached: what the graph holds lives as long as the op's caller keeps it.
+            self._in_graph = [replace(item, value=item.value.detach()) for item in outputs]
+        return leaves, outputs
 
     def leaves(
         self,
@@ -316,6 +338,23 @@ class Problem(Calls):
         """The index, in the tensor that the op gets, of the element ``index`` of an input's value;
         it differs for sparse inputs only."""
         return self.binding.index_of(position, index)
+
+
+#: Share of the largest element by which outputs with and without a graph may differ: both ways may
+#: compute the same in another order, in float32 (heuristic).
+_OTHER_ORDER = 1e-4
+
+
+def _differ(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
+    """Whether outputs of one shape and dtype differ by more than rounding."""
+    for one, other in zip(outputs, others, strict=False):
+        a, b = one.value.detach(), other.value
+        plain = a.layout == torch.strided and not a.is_nested and a.dtype == b.dtype
+        if not plain or a.shape != b.shape or not (a.is_floating_point() or a.is_complex()):
+            continue
+        if bool(((a - b).abs() > _OTHER_ORDER * b.abs().max()).any() if b.numel() else False):
+            return True
+    return False
 
 
 def draws_random_numbers(problem: Problem) -> bool:

@@ -198,16 +198,23 @@ def subsets(count: int) -> Iterator[tuple[bool, ...]]:
 
 
 def depends_on_requires_grad(case: Case) -> Defect | None:
-    """A gradient that is another one where some inputs require none."""
+    """An output or a gradient that is another one where some inputs require none."""
+    _, outputs = case.run()
     expected = case.gradients()
-    source = "the gradients where all inputs require grad"
+    source = "the same call where all inputs require grad"
     for flags in subsets(len(case.inputs)):
         names = [name for name, flag in zip(case.names, flags) if flag]
         words = f"only {', '.join(f'`{name}`' for name in names)} requires grad"
         try:
+            _, now = case.run(flags=flags)
             got = case.gradients(flags=flags)
         except Exception as error:
             return Defect(f"it raises where {words}", "gradients", in_words(error), source)
+        for number, (one, was) in enumerate(zip(now, outputs)):
+            if one.shape == was.shape:
+                found = compared(one, was, f"where {words}, another output {number}", source)
+                if found is not None:
+                    return found
         wanted = [g if flag else None for g, flag in zip(expected, flags)]
         what = f"where {words}, another gradient for"
         found = each_compared(case, got, wanted, what, source)

@@ -4,7 +4,8 @@ What it finds
 -------------
 Inputs are frozen, one subset after another (with more than four inputs: each alone, and all but
 each). Backward must not raise, must not return `None` for an input that still requires grad, and
-must return the same gradients as when all inputs require grad. In addition, one tensor is passed
+must return the same gradients as when all inputs require grad; forward must return the same. In
+addition, one tensor is passed
 for two inputs of the same shape: its gradient must be the sum of the two. An operator that refuses
 a subset explicitly (`NotImplementedError`) gets a note.
 
@@ -85,7 +86,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gradlint.experiments.baseline_comparison import Difference, make_baseline
+import torch
+
+from gradlint.experiments.baseline_comparison import (
+    Baseline,
+    Difference,
+    compare,
+    make_baseline,
+    share_of,
+)
 from gradlint.experiments.contract.requires_grad_subsets import (
     closed_over,
     passed_twice,
@@ -100,11 +109,15 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
+from gradlint.numerics.products import widened
 from gradlint.rules.catalogue import rule_of
 from gradlint.trace.altered import pull_altered
-from gradlint.trace.op_io import OpRaised
+from gradlint.trace.op_io import OpRaised, Output
 
 RULE = rule_of(__name__)
+
+#: Stands for all outputs among the positions of the inputs that were reported.
+_OF_OUTPUTS = -3
 
 _HELP = (
     "test ctx.needs_input_grad once for each input, at its own position, and compute each "
@@ -114,6 +127,11 @@ _HELP = (
 _REENTRANT_HELP = (
     "pass to the Function what backward reads beside its arguments, and return the gradients; or"
     " say in the documentation that an argument must require grad"
+)
+
+_FORWARD_HELP = (
+    "compute the same in forward, whichever inputs require grad: what a frozen input adds must not"
+    " be left out; ask only what is to be saved for backward"
 )
 
 _TWICE_HELP = "do not compare the arguments by identity, and do not write to them"
@@ -147,12 +165,19 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
     flags = [position in chosen for position in range(len(inputs))]
     when = _when([item.name for item in inputs], flags)
     try:
-        _, gradients = pull_altered(subject.problem, baseline.cotangents, requires_grad=flags)
+        outputs, gradients = pull_altered(subject.problem, baseline.cotangents, requires_grad=flags)
     except OpRaised as raised:
         if -1 in reported:
             return []
         reported.add(-1)
         return [raised_there_finding(subject, RULE, raised, when, help=_HELP)]
+    changed_output = _changed_output(baseline, outputs)
+    if changed_output is not None:
+        # The gradients are then those of another function.
+        if _OF_OUTPUTS in reported:
+            return []
+        reported.add(_OF_OUTPUTS)
+        return [_output_finding(subject, changed_output, when)]
     found = []
     differences = baseline.differences(gradients, among=chosen)
     if subject.problem.fills_grad and all(gradient is None for gradient in gradients):
@@ -165,6 +190,36 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
             explained = said_instead(subject.op.function or subject.op.defining)
             found.append(replace(changed, grounds=subject.grounds(explained=explained)))
     return found
+
+
+def _changed_output(baseline: Baseline, outputs: Sequence[Output]) -> Difference | None:
+    """The first output in which forward returned other values than with all inputs requiring grad.
+
+    Outputs of another shape, or a missing one, are left alone: what is returned for backward alone
+    need not be there without it."""
+    for position, item in enumerate(outputs):
+        expected, got = baseline.outputs.get(item.name), item.value.detach()
+        if expected is None or expected.shape != got.shape or not expected.numel():
+            continue
+        if not (expected.is_floating_point() or expected.is_complex()):
+            continue
+        dense = widened(expected)
+        allowed = torch.full_like(dense.abs(), share_of(expected.dtype) * float(dense.abs().max()))
+        difference = compare(position, item.name, got, expected, allowed)
+        if difference is not None:
+            return difference
+    return None
+
+
+def _output_finding(subject: Subject, difference: Difference, when: str) -> Finding:
+    return subject.finding(
+        RULE,
+        f"forward returns something else for `{difference.name}` {when}",
+        output=difference.name,
+        index=difference.index,
+        evidence=difference.evidence(),
+        help=_FORWARD_HELP,
+    )
 
 
 def _all_missing(

@@ -12,6 +12,7 @@ from torch.autograd import Function
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.contract.requires_grad_subsets import MOST, subsets
 from gradlint.model.rule import Outcome
+from gradlint.rules.catalogue import by_code
 from gradlint.rules.contract.gradients_depend_on_requires_grad import RULE
 
 Probed = Callable[..., Outcome]
@@ -105,6 +106,59 @@ def test_graph_that_is_cut_where_an_input_is_frozen(probed: Probed) -> None:
     assert messages(probed(RULE, op, A, B)) == [
         "the gradient for `weight` is missing where only `weight` requires grad"
     ]
+
+
+class WithBias(Function):
+    """Leaves a bias out that requires no grad."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(bias, x, weight) if bias.requires_grad else x @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.mT, x.mT @ grad, grad.sum(0)
+
+
+class SavesLess(WithBias):
+    """Asks what requires grad, computes the same in another order, and returns more."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        ctx.set_materialize_grads(False)
+        if bias.requires_grad:
+            return torch.addmm(bias, x, weight), x.detach().sum()
+        return (x @ weight + bias,)
+
+    @staticmethod
+    def backward(ctx, grad, *more):
+        return WithBias.backward(ctx, grad)
+
+
+def linear(seed: int = 0) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(seed)
+    sizes = ((4, 3), (3, 2), (2,))
+    return tuple(torch.randn(*size, dtype=torch.float64, requires_grad=True) for size in sizes)
+
+
+def test_an_output_that_changes_where_an_input_is_frozen(probed: Probed) -> None:
+    (finding,) = probed(RULE, WithBias, *linear()).findings
+    expected = "forward returns something else for `output` where only `x` requires grad"
+    assert finding.message == expected
+    assert (finding.output, finding.severity) == ("output", "error")
+    assert "what a frozen input adds" in finding.help
+
+
+def test_outputs_for_backward_alone_may_be_left_out(probed: Probed) -> None:
+    assert messages(probed(RULE, SavesLess, *linear())) == []
+
+
+def test_forward_that_asks_what_requires_grad_is_measured_with_it(probed: Probed) -> None:
+    """Without a graph, its bias would change nothing, and its gradient would look wrong."""
+    assert messages(probed(by_code("GL401"), WithBias, *linear())) == []
 
 
 def test_one_tensor_for_two(probed: Probed) -> None:
