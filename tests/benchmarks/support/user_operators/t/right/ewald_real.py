@@ -4,13 +4,14 @@ import torch
 
 
 class EwaldReal(torch.autograd.Function):
-    """Real space part of the Ewald sum: charges (N,), pair distances (P,), pairs (2, P), alpha."""
+    @staticmethod
+    def forward(q, r, pairs, alpha):
+        return (q[pairs[0]] * q[pairs[1]] * torch.erfc(alpha * r) / r).sum()
 
     @staticmethod
-    def forward(ctx, q, r, pairs, alpha):
+    def setup_context(ctx, inputs, output):
+        q, r, pairs, ctx.alpha = inputs
         ctx.save_for_backward(q, r, pairs)
-        ctx.alpha = alpha
-        return (q[pairs[0]] * q[pairs[1]] * torch.erfc(alpha * r) / r).sum()
 
     @staticmethod
     def backward(ctx, grad):

@@ -25,8 +25,6 @@ class GeMFunction(torch.autograd.Function):
 
 
 class GeM(nn.Module):
-    """Generalized mean pooling (Radenovic et al.), (N, C, H, W) -> (N, C)."""
-
     def __init__(self, p=3.0, eps=1e-6):
         super().__init__()
         self.p = nn.Parameter(torch.full((1,), float(p)))

@@ -2,8 +2,6 @@ import torch
 
 
 class PendulumVerlet(torch.autograd.Function):
-    """Velocity Verlet for q'' = -sin q.  Returns (q, p) after dt."""
-
     @staticmethod
     def forward(q, p, dt):
         half = p - 0.5 * dt * torch.sin(q)

@@ -10,11 +10,14 @@ class SpMM(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, edge_index, edge_weight, x):
+    def forward(edge_index, edge_weight, x):
         src, dst = edge_index
-        ctx.save_for_backward(edge_index, edge_weight, x)
         msg = x[src] if edge_weight is None else edge_weight[:, None] * x[src]
         return torch.zeros_like(x).index_add(0, dst, msg)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, grad):

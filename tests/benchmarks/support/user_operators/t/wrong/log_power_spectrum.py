@@ -2,8 +2,6 @@ import torch
 
 
 class LogPowerSpectrum(torch.autograd.Function):
-    """log(|rfft(x)|^2 + eps) along the last axis."""
-
     @staticmethod
     def forward(ctx, x, eps=1e-3):
         ctx.eps = eps

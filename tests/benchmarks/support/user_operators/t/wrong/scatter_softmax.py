@@ -2,16 +2,17 @@ import torch
 
 
 class ScatterSoftmax(torch.autograd.Function):
-    """Softmax over the entries of src (E,) that share an index (E,)."""
-
     @staticmethod
-    def forward(ctx, src, index, dim_size):
+    def forward(src, index, dim_size):
         top = src.new_full((dim_size,), float("-inf")).scatter_reduce(0, index, src, "amax")
         e = torch.exp(src - top[index])
         out = e / src.new_zeros(dim_size).index_add(0, index, e)[index]
-        ctx.dim_size = dim_size
-        ctx.save_for_backward(out, index)
         return out
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, index, ctx.dim_size = inputs
+        ctx.save_for_backward(output, index)
 
     @staticmethod
     def backward(ctx, grad):
