@@ -318,8 +318,13 @@ def check(
     """Run gradlint over the specs of all operators, on every device that is present."""
     from gradlint.cli.check import check as run
     from gradlint.cli.reference_operators import reference_specs
+    from gradlint.model.resolve import resolve_settings
+    from gradlint.rules.catalogue import rule_names
     from gradlint.targets.source_file import shown_path
 
+    # The check refuses what can't be used; before that, the build may take minutes.
+    given = {"dtype": dtype, "select": select, "ignore": ignore, "timeout": timeout, "jobs": jobs}
+    resolve_settings(given, rules=rule_names(), warn=lambda _text: None)
     devices = _devices(device) or _present()
     _built(devices if "cuda" in devices and device else None)
     return run(

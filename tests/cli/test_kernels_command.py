@@ -212,6 +212,16 @@ def test_check_runs_over_all_specs_on_what_is_present(
     assert run("check", "--device", "tpu")[0] == 2
 
 
+def test_check_refuses_words_before_it_builds(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gradlint.cli import kernels
+
+    monkeypatch.setattr(kernels, "_built", lambda _devices: pytest.fail("it was built"))
+    for option, word in (("--select", "GL40I"), ("--ignore", "GL999"), ("--dtype", "float65")):
+        code, out, error = run("check", "--device", "cpu", option, word)
+        assert (code, out) == (2, "")
+        assert word in error
+
+
 @pytest.mark.parametrize(("text", "size"), [("65536", 65536), ("2^20", 2**20), ("2**26", 2**26)])
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size

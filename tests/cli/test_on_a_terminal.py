@@ -136,6 +136,7 @@ def test_a_finding_is_shown_while_other_rules_run(tmp_path: Path) -> None:
     words = ("ops.py:Op", "--seed", "1", "--timeout", "300", "--ignore", "GL9")
     with terminal(tmp_path, *words, COLUMNS="120") as it:
         it.until("GL401 wrong_gradient: ")
+        it.until("so far right: ")  # said once rules run after those of the first verdict
         (tmp_path / "seen").touch()
         assert it.rest() == 1
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", it.text)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from gradlint.base.text import error_line
 from gradlint.experiments.baseline_comparison import Difference
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.transforms.reference_points import (
@@ -170,11 +171,22 @@ def without_collecting() -> Iterator[None]:
 
 def why_not_compiled() -> str:
     """Why ``torch.compile`` can't run here; else ""."""
-    import torch._dynamo  # noqa: PLC0415 (takes as long to load as torch)
-
+    try:
+        import torch._dynamo  # noqa: PLC0415 (takes as long to load as torch)
+    except (ImportError, AttributeError) as error:
+        return f"torch.compile can't be loaded: {error_line(error)}{_in_place_of_triton()}"
     if not torch._dynamo.is_dynamo_supported():
         return "torch.compile does not work with this Python or on this platform"
     return ""
+
+
+def _in_place_of_triton() -> str:
+    """Says which folder of that name Python takes for Triton, if one; else ""."""
+    found = sys.modules.get("triton")
+    if found is None or getattr(found, "__file__", None):
+        return ""
+    folder = next(iter(getattr(found, "__path__", ())), "")
+    return f" (the folder {folder} is taken for the package triton: run from elsewhere)"
 
 
 def relaid_input(position: int, value: torch.Tensor) -> torch.Tensor | None:
