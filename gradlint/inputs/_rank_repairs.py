@@ -94,6 +94,7 @@ def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
         for target in node.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 wanted = len(target.elts)
+                yield from _saved_parts(failed, target.elts)
                 yield from _unbound(failed, node.value, frame, wanted)
                 yield from _iterated(failed, node.value, frame, wanted)
                 named = failed.named(node.value, frame)
@@ -105,6 +106,21 @@ def _unpacking(failed: FailedAttempt) -> Iterator[Plan]:
                     for name, guess in failed.plan.tensors():
                         if len(guess.axes) == int(counts.group(2)) < wanted:
                             yield with_rank(failed.plan, name, wanted, 0.2)
+
+
+def _saved_parts(failed: FailedAttempt, targets: list[ast.expr]) -> Iterator[Plan]:
+    """``x, (i, j) = ctx.saved_tensors`` wants two slices of the second tensor that was saved."""
+    for position, target in enumerate(targets):
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            continue
+        for name, evidence in failed.evidence.items():
+            guess = failed.plan.guess(name) if name in failed.plan.names else None
+            if evidence.saved != position or not isinstance(guess, TensorGuess):
+                continue
+            first = f"={len(target.elts)}"
+            if guess.axes[:1] != (first,):
+                rest = guess.axes[1:] or (f"{name}.1^",)
+                yield failed.plan.changed(name, replace(guess, axes=(first, *rest)), 0.1)
 
 
 def _summed(failed: FailedAttempt, position: int) -> Iterator[Plan]:
@@ -227,6 +243,11 @@ def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:
     wanted = axis + 1 if axis >= 0 else -axis
     yield from _with_current(failed, rank, (wanted - rank,))
     suspects = _suspects(failed)
+    for position, name in enumerate(suspects):
+        # An axis counted from the front, and axes that others have too: a batch is missing.
+        counted = 0 < rank <= axis < _MOST_AXES and rank_of(plan, name) == rank
+        if counted and _shares_axes(plan, name):
+            yield batched(plan, name, wanted, 0.25 + 0.1 * position)
     if wanted <= _MOST_AXES and rank not in (rank_of(plan, name) for name in suspects):
         # What has too few axes was computed, with more axes than any input by broadcasting.
         for position, name in enumerate(suspects):

@@ -75,6 +75,10 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     # A length that the documentation gives as a number is no other one.
     documented = {axis for item in search.evidence.values() for axis in item.shape}
     search.held |= {axis for axis in documented if axis.startswith("=")}
+    # Nor is one of as many slices as the code unpacks.
+    for name, guess in plan.tensors():
+        slices = f"={search.evidence[name].length}"
+        search.held |= {slices} & set(guess.axes[:1])
     # Nor is one that follows from others, or they from it.
     for symbol, terms in plan.composed().items():
         search.held |= {symbol, *terms} if terms else set()

@@ -262,9 +262,14 @@ class Statements(References):
             found.shape_of_tuples = sizes if columns else (sizes[1], f"{found.name}.1")
 
     def _name(self, targets: list[ast.expr], sources: list[Evidence | None]) -> None:
-        """From here on, names in ``targets`` stand for ``sources``."""
+        """From here on, names in ``targets`` stand for ``sources``, and those of a tuple among them
+        for parts of one: ``x, (i, j) = ctx.saved_tensors``."""
         for target, source in itertools.zip_longest(targets, sources[: len(targets)]):
-            if isinstance(target, ast.Name):
+            if isinstance(target, (ast.Tuple, ast.List)):
+                if source is not None and not any(isinstance(e, ast.Starred) for e in target.elts):
+                    source.length = source.length or len(target.elts)
+                self._name(target.elts, [])
+            elif isinstance(target, ast.Name):
                 if source is not None:
                     self.names[target.id] = source
                 else:

@@ -66,7 +66,7 @@ _BY_NAME: tuple[tuple[str, Any], ...] = (
     (r"classes|n_?class", 5),
     (r"^bits?$|n_?bits|bit_?width", 8),
     (r"reduction|reduce", "mean"),
-    (r"mode", "nearest"),
+    (r"(^|_)mode$", "nearest"),
     (r"^device$", "cpu"),
 )  # fmt: skip
 
@@ -359,6 +359,8 @@ def _object(name: str, size: int) -> Any:
         return torch.nn.Tanh if name.endswith("layer") else torch.nn.Tanh()
     if re.search(r"norm_layer$", name):
         return torch.nn.LayerNorm
+    if re.search(r"^(d|n|num|dim|size)_|_(dim|dims|size|width|channels|features)$", name):
+        return size  # d_model, and so is encoder_dim
     if re.search(r"module|layer$|net$|model|block$|encoder$|decoder$|backbone", name):
         return torch.nn.Linear(size, size)
     if re.search(r"^(fn|func|function|f)$|_fn$|_func$", name):

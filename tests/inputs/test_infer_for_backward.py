@@ -551,3 +551,54 @@ def test_a_missing_sum_is_found_at_more_axes():
     assert weight == (x[1],)
     report = gradlint.check(NotSummed, seed=0, order=1, select=["GL1", "GL2", "GL4"])
     assert [(item.code, item.input) for item in report.findings] == [("GL201", "weight")]
+
+
+def test_a_batch_is_put_in_front_of_an_axis_that_others_have_too():
+    class Weighted(Function):
+        @staticmethod
+        def forward(ctx, x, weight, bias):
+            ctx.save_for_backward(x, weight)
+            return weight[:, 0, None] * x + weight[:, 1, None] * x.roll(1, -1) + bias[:, None]
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, weight = ctx.saved_tensors
+            of_x = weight[:, 0, None] * grad + weight[:, 1, None] * grad.roll(-1, -1)
+            of_weight = torch.stack([(grad * x.roll(k, -1)).sum((0, 2)) for k in range(2)], 1)
+            return of_x, of_weight, grad.sum((0, 2))
+
+    x, weight, bias = shapes(Weighted)
+    assert len(x) == 3
+    assert x[1:2] == weight[:1] == bias
+
+
+class Bonds(Function):
+    @staticmethod
+    def forward(ctx, charge, distance, bonds):
+        ctx.save_for_backward(charge, distance, bonds)
+        return (charge[bonds[0]] * charge[bonds[1]] / distance).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        q, r, (i, j) = ctx.saved_tensors
+        of_q = torch.zeros_like(q).index_add(0, i, q[j] / r).index_add(0, j, q[i] / r)
+        return grad * of_q, -grad * q[i] * q[j] / r**2, None
+
+
+class LostBond(Bonds):
+    @staticmethod
+    def backward(ctx, grad):
+        q, r, (i, j) = ctx.saved_tensors
+        of_q = torch.zeros_like(q).index_add(0, i, q[j] / r)
+        return grad * of_q, -grad * q[i] * q[j] / r**2, None
+
+
+def test_a_saved_tensor_has_as_many_slices_as_backward_unpacks():
+    *_, bonds = shapes(Bonds)
+    assert len(bonds) == 2
+    assert bonds[0] == 2
+    codes = ["GL004", "GL1", "GL2", "GL4", "GL706"]
+    (right,) = gradlint.check(Bonds, seed=0, order=1, select=codes).targets
+    assert [item.code for item in right.findings if item.severity != "info"] == []
+    (wrong,) = gradlint.check(LostBond, seed=0, order=1, select=codes).targets
+    assert ("GL401", "charge") in [(item.code, item.input) for item in wrong.findings]

@@ -86,6 +86,28 @@ def test_lists_of_widths_and_layers_of_torch():
     assert module.down.in_features == values["base"].in_features
 
 
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, n_modes, encoder_dim):
+        super().__init__()
+        self.up = nn.Linear(d_model, d_ff)
+        self.spectral = nn.Parameter(torch.ones(n_modes, encoder_dim))
+
+
+class Resized(nn.Module):
+    def __init__(self, model, padding_mode, mode):
+        super().__init__()
+        self.model, self.padding_mode, self.mode = model, padding_mode, mode
+
+
+def test_widths_of_a_model_and_numbers_of_modes_are_sizes():
+    _, values = construct(FeedForward)
+    assert values == {"d_model": 4, "d_ff": 3, "n_modes": 6, "encoder_dim": 5}
+    # Near misses: a module inside, and words.
+    _, values = construct(Resized)
+    assert isinstance(values["model"], nn.Module)
+    assert values["padding_mode"] == values["mode"] == "nearest"
+
+
 def test_what_is_read():
     assert attributes_read(Loose, ["cfg"]) == {
         "cfg": Attributes(("hidden_size", "intermediate_size", "scale"))

@@ -15,8 +15,7 @@ from torch.autograd import grad as autograd_grad
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from written import CASES
+from written import CASES  # run as a script, from this folder
 
 STEP = 1e-6
 
