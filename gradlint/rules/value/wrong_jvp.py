@@ -93,7 +93,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -118,6 +118,7 @@ from gradlint.numerics.directions import direction
 from gradlint.numerics.products import norm, real_dot, widened
 from gradlint.numerics.verdict import DIFFERS, TOLERATED, UNSURE
 from gradlint.rules.catalogue import rule_of
+from gradlint.rules.value import wrong_gradient
 from gradlint.targets import source
 from gradlint.trace.op_io import OpRaised
 
@@ -179,7 +180,7 @@ def _judge(subject: Subject, functions: list[type]) -> Outcome:
             continue
         agrees = abs(found.jvp - found.vjp) <= tolerated * found.scale
         if not agrees or position in known:
-            finding, note = _measured(subject, functions[0], found, names)
+            finding, note = _measured(subject, functions[0], found, names, alike=agrees)
             findings += [finding] if finding else []
             notes += [note] if note else []
     if findings:
@@ -272,9 +273,13 @@ def _push_alone(subject: Subject, position: int, names: list[str]) -> _Pushed:
 
 
 def _measured(
-    subject: Subject, function: type, found: _Pushed, names: list[str]
+    subject: Subject, function: type, found: _Pushed, names: list[str], *, alike: bool
 ) -> tuple[Finding | None, str]:
-    """A finding where the slope of forward along u is not that of jvp, or a note."""
+    """A finding where the slope of forward along u is not that of jvp, or a note.
+
+    Args:
+        alike: whether backward has the same slope as jvp.
+    """
     name = subject.problem.inputs[found.position].name
     decision = judge_along_line(subject, found.position, found.u, names, subject.seed)
     verdict = UNSURE if decision is None else decision.verdicts[0]
@@ -282,7 +287,18 @@ def _measured(
         return None, f"{name}: jvp and backward disagree, and which is right could not be measured"
     if verdict != DIFFERS:
         return None, ""
-    return _wrong(subject, function, found, names), ""
+    finding = _wrong(subject, function, found, names)
+    return _as_loud_as_backward(subject, finding) if alike else finding, ""
+
+
+def _as_loud_as_backward(subject: Subject, finding: Finding) -> Finding:
+    """``finding`` with what speaks for the gradient of its input, where backward has the same slope
+    and was found wrong: a surrogate is one in both modes."""
+    outcome = wrong_gradient.probe(subject)
+    for other in outcome.findings:
+        if other.input == finding.input:
+            return replace(finding, severity=other.severity, grounds=other.grounds)
+    return finding
 
 
 def _wrong(subject: Subject, function: type, found: _Pushed, names: list[str]) -> Finding:

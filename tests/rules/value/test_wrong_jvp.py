@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from gradlint.checking.severity import decided
 from gradlint.model.rule import Outcome
 from gradlint.rules.value.wrong_jvp import RULE
 
@@ -130,6 +131,51 @@ def test_jvp_with_the_same_fault_as_backward_is_found(probed: Probed) -> None:
     wrong_backward = lambda x, y, g, s: (g * y**2 + s, g * x * y)  # noqa: E731
     outcome = probed(RULE, op(WRONG["factor"][0], wrong_backward), X, Y)
     assert [finding.input for finding in outcome.findings] == ["y"]
+
+
+@pytest.mark.parametrize(("off", "severity"), [(3e-4, "info"), (1e-2, "error")])
+def test_the_same_fault_as_that_of_backward_is_as_loud(
+    off: float, severity: str, probed: Probed
+) -> None:
+    damped = 1 + off * torch.tensor([1.0, -1.0, 0.3], dtype=torch.float64)
+
+    def jvp(x: Any, y: Any, tx: Any, ty: Any) -> Any:
+        return tx * y**2 + 2 * x * y * ty * damped, tx.sum()
+
+    def backward(x: Any, y: Any, g: Any, s: Any) -> Any:
+        return g * y**2 + s, g * 2 * x * y * damped
+
+    (finding,) = probed(RULE, op(jvp, backward), X.double(), Y.double()).findings
+    assert finding.input == "y"
+    assert decided(finding.severity, finding.grounds)[0] == severity
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (8 * x).round() / 8
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 1 * tangent
+
+
+class HalfRounded(Rounded):
+    @staticmethod
+    def jvp(ctx, tangent):
+        return 0.5 * tangent
+
+
+@pytest.mark.parametrize(("function", "severity"), [(Rounded, "warning"), (HalfRounded, "error")])
+def test_a_surrogate_is_one_in_both_modes(function: type, severity: str, probed: Probed) -> None:
+    x = torch.linspace(-1.03, 2.11, 12, dtype=torch.float64)
+    (finding,) = probed(RULE, function, x).findings
+    assert finding.message == "wrong jvp for `x`"
+    assert decided(finding.severity, finding.grounds)[0] == severity
 
 
 class OtherSubgradient(torch.autograd.Function):
