@@ -7,6 +7,7 @@ is (``gradlint.checking.severity``).
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 from gradlint.experiments.contract.constants import is_constant
@@ -67,22 +68,21 @@ def what_explains(
     elif (chosen or sample.origin == "inferred") and is_guarded(subject):
         explained = "clamped"
     elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
-        explained = "called" if _backward_calls_stand_in(subject) else "stand-in"
+        explained = "called" if backward_calls_stand_in(subject) else "stand-in"
     return {} if explained is None else {"explained": explained}
 
 
-def _backward_calls_stand_in(subject: Subject) -> bool:
+def backward_calls_stand_in(subject: Subject) -> bool:
     """Whether backward calls a function that was guessed, and not to differentiate it: it must
     return what only the function that the op is meant for does, as the product with a transpose.
-    Two forward calls and a backward one."""
-    problem = subject.problem
-    try:
-        with watched() as before:
-            problem.forward(grad=True)
-        with watched() as calls:
-            problem.pull(subject.run.cotangents)
-    except OpRaised:
+    Two forward calls and a backward one, where there is such a function."""
+    if not any(map(is_stand_in, subject.sample.args)):
         return False
+    problem = subject.problem
+    with watched() as before, suppress(OpRaised):
+        problem.forward(grad=True)
+    with watched() as calls, suppress(OpRaised):
+        problem.pull(subject.run.cotangents)
     return calls.count(False) > before.count(False)
 
 

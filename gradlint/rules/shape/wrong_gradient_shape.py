@@ -76,6 +76,7 @@ from gradlint.experiments.shape.compared_gradients import (
     returned_shapes,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.explained import backward_calls_stand_in
 from gradlint.model.report import Grounds
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -109,11 +110,12 @@ def probe(subject: Subject) -> Outcome:
 
 def _grounds(subject: Subject, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Grounds:
     """Inputs that were guessed are in doubt where each size that differs is that of a whole number
-    among the arguments: a number of steps that the input was to have, too."""
+    among the arguments: a number of steps that the input was to have, too; and where backward calls
+    a function among them, whose result may have any shape."""
     numbers = {value for _, value in subject.arguments() if type(value) is int}
     differing = {got for got, size in zip(shape, wanted, strict=False) if got != size}
     doubtful = len(shape) == len(wanted) and bool(differing) and differing <= numbers
-    if subject.sample.origin != "inferred" or not doubtful:
+    if subject.sample.origin != "inferred" or not (doubtful or backward_calls_stand_in(subject)):
         return subject.grounds()
     return subject.grounds(silent=False, guessed=True)
 

@@ -13,6 +13,7 @@ from torch.autograd import Function
 
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.stand_ins import stand_in
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
@@ -60,6 +61,34 @@ def test_a_size_that_an_argument_gives_puts_a_guess_in_doubt(
     assert GL201.probe is not None
     (finding,) = as_loud_as_evidence(GL201.probe(bound)).findings
     assert finding.severity == expected
+
+
+@pytest.mark.parametrize(
+    ("origin", "by_it", "expected"),
+    [("inferred", True, "warning"), ("inferred", False, "error"), ("given", True, "error")],
+)
+def test_what_a_guessed_function_returns_in_backward_is_in_doubt(
+    subject: Callable[..., Subject], origin: str, by_it: bool, expected: str
+) -> None:
+    class Solved(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, b: Tensor, solve: Callable[..., Tensor]) -> Tensor:
+            ctx.save_for_backward(a, b)
+            ctx.solve = solve
+            return solve(a, b)
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            a, b = ctx.saved_tensors
+            wide = ctx.solve(b, g) if by_it else g
+            return a * 0 + g, wide.mT, None
+
+    bound = subject(Solved, torch.ones(4, 5), torch.ones(5), stand_in)
+    bound.sample = replace(bound.sample, origin=origin)
+    assert GL201 is not None
+    assert GL201.probe is not None
+    (finding,) = as_loud_as_evidence(GL201.probe(bound)).findings
+    assert (finding.input, finding.severity) == ("b", expected)
 
 
 @pytest.mark.parametrize(
