@@ -24,6 +24,10 @@ KEPT = sys.platform == "linux"
 #: Byte of the shared memory in which the keeper says 1 + the number of processes that it ended.
 LEFT = 2
 
+#: Seconds in which what serves a worker may end by itself once the worker is gone. Python and
+#: PyTorch start such processes, which wait for the end of a pipe: the one that keeps the books of
+#: multiprocessing's locks, or one that compiles (heuristic: they take a few hundredths).
+_OWN_END_SECONDS = 0.5
 #: Seconds after which a process that was killed and does not vanish is left to the kernel.
 _GRAVE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.002
@@ -73,20 +77,25 @@ def keep(shared: Any, descriptors: Iterable[int]) -> None:
         for standard in range(3):
             os.dup2(null, standard)
         status = _wait_for(worker)
-        shared[LEFT] = 1 + min(end_descendants(), 254)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        shared[LEFT] = 1 + min(end_descendants(0.0 if killed else _OWN_END_SECONDS), 254)
         _end_as(status)
     finally:
         os._exit(1)
 
 
-def end_descendants() -> int:
+def end_descendants(patience: float = 0.0) -> int:
     """Kill the children of this process, and those that it inherits from them, until none is left.
+
+    Args:
+        patience: seconds in which they may end by themselves first.
 
     Returns:
         How many ended by a signal, this one or that of their parent's end.
     """
     ended = 0
-    give_up = time.monotonic() + _GRAVE_SECONDS
+    begin = time.monotonic() + patience
+    give_up = begin + _GRAVE_SECONDS
     while time.monotonic() < give_up:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -95,7 +104,7 @@ def end_descendants() -> int:
         if pid:
             ended += os.WIFSIGNALED(status)
             continue
-        for child in children(os.getpid()):
+        for child in children(os.getpid()) if time.monotonic() >= begin else ():
             with suppress(OSError):
                 os.kill(child, signal.SIGKILL)
         time.sleep(_PAUSE_SECONDS)

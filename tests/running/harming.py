@@ -95,6 +95,19 @@ class LeavesDaemon(_Double):
         return x * 2
 
 
+_helpers = []
+
+
+class KeepsAHelper(_Double):
+    """A process that serves it, and that ends by itself once nobody can write to it any more."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if not _helpers:
+            _helpers.append(subprocess.Popen(["cat"], stdin=subprocess.PIPE))
+        return x * 2
+
+
 class CrashesAfterDaemon(_Double):
     @staticmethod
     def forward(ctx, x):

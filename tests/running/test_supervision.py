@@ -50,7 +50,7 @@ def _servers(servers_load: Loading) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def reports() -> dict[str, TargetReport]:
     """All of them in one run, with a right one before, between and after."""
-    names = ["Good", *HARMFUL, "LeavesDaemon"]
+    names = ["Good", *HARMFUL, "LeavesDaemon", "KeepsAHelper"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(HERE)
         done = execute([f"harming.py:{name}" for name in names] + ["victim.py:Victim"], SETTINGS)
@@ -111,6 +111,11 @@ def test_a_run_whose_folder_is_removed_ends_with_a_message(
     assert done.internal == []
     assert "the folder in which gradlint ran was removed" in str(done.usage[0])
     assert done.exit_code == 2
+
+
+def test_what_ends_by_itself_was_not_left(reports: dict[str, TargetReport]) -> None:
+    assert reports["KeepsAHelper"].verdict == "pass"
+    assert reports["KeepsAHelper"].notes == []
 
 
 @pytest.mark.parametrize("name", ["Good", "Victim"])
