@@ -181,7 +181,8 @@ class ExpandTask:
             within = self._plan.position(self._ref)
             self.tasks = self._plan.tasks_for(self._plan.chosen(call.result, within))
             if not call.result:
-                self._plan.empty[self._ref.target] = NO_OPERATOR
+                why = [NO_OPERATOR, *filter(None, [self._plan.empty.get(self._ref.target)])]
+                self._plan.empty[self._ref.target] = "; ".join(why)
             self._plan.tell_known(self.tasks)
             if self._plan.settings.cluster is not None:
                 return []  # done there, with all others

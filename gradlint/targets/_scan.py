@@ -71,8 +71,9 @@ def operators(module: StaticModule) -> list[Listed]:
 
 def left_out(module: StaticModule) -> list[tuple[str, str]]:
     """Name of, and reason for, everything in ``module`` that looks like an operator and that
-    :func:`operators` does not name: base classes, modules without a backward of their own,
-    functions that do nothing but call ``.apply``, and those that return a function."""
+    :func:`operators` does not name: base classes, Functions that only a call of something makes,
+    modules without a backward of their own, functions that do nothing but call ``.apply``, and
+    those that return a function."""
     named = {item.name for item in operators(module)}
     functions = _functions(module)
     found = []
@@ -83,6 +84,9 @@ def left_out(module: StaticModule) -> list[tuple[str, str]]:
             found.append((name, "a base class"))
         elif _is_module(module, node) and "forward" in members(node):
             found.append((name, "no backward of its own"))
+    for name, node in _classes_in_functions(module):
+        if is_function_class(module, node):
+            found.append((name, "defined when a function is called"))
     for name in sorted(_applying(module, functions) - named):
         if _only_applies(module.functions[name]):
             found.append((name, "only calls a Function"))
@@ -93,6 +97,23 @@ def left_out(module: StaticModule) -> list[tuple[str, str]]:
 
 def _functions(module: StaticModule) -> set[str]:
     return {name for name, node in module.classes.items() if is_function_class(module, node)}
+
+
+def _classes_in_functions(module: StaticModule) -> Iterator[tuple[str, ast.ClassDef]]:
+    """(qualified name, class) of the classes that the functions and methods of ``module`` define,
+    which nothing can name before they are called."""
+    tree = module.source.tree
+    waiting: list[tuple[ast.AST, str, bool]] = [(tree, "", False)] if tree is not None else []
+    while waiting:
+        node, prefix, called = waiting.pop()
+        for part in reversed(list(ast.iter_child_nodes(node))):
+            if isinstance(part, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                called_here = called or not isinstance(part, ast.ClassDef)
+                waiting.append((part, f"{prefix}{part.name}.", called_here))
+            elif not isinstance(part, ast.expr):
+                waiting.append((part, prefix, called))
+        if called and isinstance(node, ast.ClassDef):
+            yield prefix.removesuffix("."), node
 
 
 def _applying(module: StaticModule, functions: set[str]) -> set[str]:

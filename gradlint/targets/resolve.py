@@ -87,7 +87,7 @@ def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
     found = {}
     for path in dict.fromkeys(ref.path for ref in refs if not ref.explicit):
         ref = next(one for one in refs if one.path == path)
-        where = ref.location.file if ref.location is not None else path
+        where = ref.location.file if ref.location is not None else _file_of(ref)
         module = static_module(where) if where.endswith(".py") else None
         reasons: dict[str, list[str]] = {}
         for name, reason in scan_left_out(module) if module is not None else ():
@@ -97,6 +97,14 @@ def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
                 f"{', '.join(names)}: {reason}" for reason, names in reasons.items()
             )
     return found
+
+
+def _file_of(ref: OpRef) -> str:
+    """The file that a reference without a place leads to; empty where there is none."""
+    if ref.source != "module":
+        return ref.path
+    found = find_module(ref.path)
+    return (found.file or "") if found is not None else ""
 
 
 def is_spec_path(path: str) -> bool:

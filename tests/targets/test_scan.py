@@ -283,3 +283,30 @@ def test_what_returns_a_function_is_no_operator_itself(write) -> None:
         ("chosen", "returns a function"),
         ("made", "returns a function"),
     ]
+
+
+MADE_BY_A_CALL = """
+import torch
+def factory(steps):
+    if steps:
+        class Stepped(torch.autograd.Function): pass
+    return Stepped.apply
+class Backend:
+    class Own(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x): return x
+    def __init__(self):
+        class Value(torch.autograd.Function): pass
+        class Plain: pass
+        self.value = Value
+"""
+
+
+def test_functions_that_a_call_defines_are_said_to_be_left_out(write) -> None:
+    module = static_module(str(write("ops.py", MADE_BY_A_CALL)))
+    assert module is not None
+    assert [item.name for item in operators(module)] == ["Backend.Own"]
+    assert left_out(module) == [
+        ("factory.Stepped", "defined when a function is called"),
+        ("Backend.__init__.Value", "defined when a function is called"),
+    ]
