@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gradlint.base.errors import TargetError
 from gradlint.model.op import OpRef
@@ -87,11 +87,11 @@ def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
     found = {}
     for path in dict.fromkeys(ref.path for ref in refs if not ref.explicit):
         ref = next(one for one in refs if one.path == path)
-        where = ref.location.file if ref.location is not None else _file_of(ref)
-        module = static_module(where) if where.endswith(".py") else None
         reasons: dict[str, list[str]] = {}
-        for name, reason in scan_left_out(module) if module is not None else ():
-            reasons.setdefault(reason, []).append(name)
+        for prefix, file in _files_of(ref):
+            module = static_module(file)
+            for name, reason in scan_left_out(module) if module is not None else ():
+                reasons.setdefault(reason, []).append(prefix + name)
         if reasons:
             found[path] = "; ".join(
                 f"{', '.join(names)}: {reason}" for reason, names in reasons.items()
@@ -99,12 +99,18 @@ def left_out(refs: Sequence[OpRef]) -> dict[str, str]:
     return found
 
 
-def _file_of(ref: OpRef) -> str:
-    """The file that a reference without a place leads to; empty where there is none."""
-    if ref.source != "module":
-        return ref.path
+def _files_of(ref: OpRef) -> Iterator[tuple[str, str]]:
+    """The files of Python that a listed reference comes from, each with what stands before a name
+    in it: several for a package in which no operator was found."""
+    if ref.location is not None or ref.source != "module":
+        file = ref.location.file if ref.location is not None else ref.path
+        if file.endswith(".py"):
+            yield "", file
+        return
     found = find_module(ref.path)
-    return (found.file or "") if found is not None else ""
+    for name, file in submodules(found) if found is not None else ():
+        if may_hold_operators(file):
+            yield "" if name == ref.path else f"{name}:", file
 
 
 def is_spec_path(path: str) -> bool:

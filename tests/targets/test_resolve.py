@@ -11,7 +11,7 @@ import pytest
 from gradlint.base.errors import TargetError
 from gradlint.model.op import OpRef
 from gradlint.model.settings import Settings
-from gradlint.targets.resolve import EVERY, resolve
+from gradlint.targets.resolve import EVERY, left_out, resolve
 from gradlint.targets.source_file import shown_path
 
 SQUARE = """
@@ -118,6 +118,26 @@ def test_package_by_dotted_name(write, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     assert names("pkg") == ["pkg.square:Square", "pkg.deep.cube:Cube"]
     assert not any(ref.explicit for ref in resolve("pkg", Settings()))
+
+
+def test_what_a_package_without_operators_holds_is_said(write, tmp_path, monkeypatch):
+    text = """
+import torch
+class Solver:
+    def __init__(self):
+        class Solve(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x
+"""
+    write("pkg/__init__.py", "")
+    write("pkg/deep/solve.py", text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    (ref,) = found = resolve("pkg", Settings())
+    assert ref.attribute == EVERY
+    assert left_out(found) == {
+        "pkg": "pkg.deep.solve:Solver.__init__.Solve: defined when a function is called"
+    }
 
 
 def test_folder_skips_what_is_not_the_users(write):
