@@ -31,6 +31,8 @@ _SUBSTITUTE = re.compile(
     r"(?:(?:pseudo|proxy|fake|substitut\w+|approximat\w+)[- ]"
     r"(?:(?:the|its|a) )?(?:gradients?|derivatives?)\b"
     r"|(?:sign|gradient|derivative)[- ]estimator\b"
+    r"|(?:clip|clamp)\w*[- ](?:gradients?|derivatives?)\b(?! (?:norm|check))"
+    r"|(?:gradients?|derivatives?) (?:is |are )?(?:clipped|clamped)\b"
     r"|gradient (?:of|by|as if) .{0,20}\bin (?:its|the) place\b)"
 )
 

@@ -86,9 +86,19 @@ class NoSubstitute(Silent):
     """This is not an approximate gradient; the approximation is that of the sum."""
 
 
+class Clipped(Silent):
+    """The sum of squares, with a gradient clipped at 10."""
+
+
+class ClippedNorm(Silent):
+    """The sum of squares of a clipped gradient norm."""
+
+
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
+        (Clipped, "warning"),
+        (ClippedNorm, "error"),
         (Silent, "error"),
         (Documented, "warning"),
         (Derived, "warning"),
