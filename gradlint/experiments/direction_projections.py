@@ -29,12 +29,15 @@ ASYMMETRY = 1e-4
 
 def projections(problem: Problem) -> list[Projection | None]:
     """For each input, how directions are kept inside its domain: symmetric matrices move
-    symmetrically, since ops on them may read one triangle or both."""
+    symmetrically, since ops on them may read one triangle or both. Of a sparse matrix only the
+    stored elements move, which keeps a triangle one."""
     domains = problem.sample.domains
     found: list[Projection | None] = [None] * len(problem.inputs)
     open_ones = []
     for position, item in enumerate(problem.inputs):
-        if item.value.dim() >= 2 and domains.get(item.name) == SYMMETRIC:
+        if item.value.dim() < 2 or item.value.layout != torch.strided:
+            continue
+        if domains.get(item.name) == SYMMETRIC:
             found[position] = symmetric
         elif domains.get(item.name, "") in WITHIN:
             found[position] = WITHIN[domains[item.name]]

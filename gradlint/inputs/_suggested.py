@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, attempt, process_state_restored
@@ -91,6 +92,9 @@ _BY_WORD = (
     ("rows", r"normali[sz]ed weights|weights .{0,20}normali[sz]ed|sum to (?:1|one)"),
 )
 
+#: How documentation says that matrices are square.
+_SQUARE = re.compile(r"(?i)(?<!non-)(?<!not )(?<!non )\bsquare[- ]matri(?:x|ces)")
+
 #: Domains of integers.
 _OF_INTEGERS = frozenset({"permutation", "sizes"})
 
@@ -132,7 +136,20 @@ def suggested(search: Search, plan: Plan) -> list[Suggested]:
     owner = op.function or (type(op.module) if op.module is not None else op.defining)
     said = _said(prose(owner)) if owner is not None else []
     found += [Suggested(name, domain, "the source") for domain in said for name in tensors]
+    found += _triangles(op, owner, guesses)
     return list({(item.name, item.domain): item for item in reversed(found)}.values())[::-1]
+
+
+def _triangles(op: Op, owner: Any, guesses: dict[str, TensorGuess]) -> Iterator[Suggested]:
+    """Triangles for square matrices that documentation or the operator's name calls triangular
+    without saying which: solvers read one triangle, and an argument says which one."""
+    named = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", getattr(owner, "__name__", ""))
+    said = said_of_arguments(op)
+    for name, guess in guesses.items():
+        words = f"{said[name].words if name in said else ''} {named}"
+        square = len(guess.axes) > 1 and guess.axes[-1] == guess.axes[-2]
+        if square and guess.dtype == "float" and re.search(r"(?i)triangular", words):
+            yield from (Suggested(name, domain, "the source") for domain in ("lower", "upper"))
 
 
 def _fits(name: str, guess: TensorGuess, domain: str) -> bool:
@@ -172,6 +189,7 @@ def other_guesses(
     with process_state_restored():
         again = attempt(search.op, plan, search.seed, search.keywords)
         yield from _as_tensors(search, plan, again)
+        yield from _squares(search, plan)
         yield from of_domains(plan, MOST)
         shapes = itertools.chain(search.as_scalars(plan), _of_other_shapes(search, plan, again))
         for made in itertools.islice(shapes, MOST_SHAPES):
@@ -205,6 +223,25 @@ def _as_tensors(
         trial = attempt(search.op, plan, search.seed, search.keywords)
     if changed and trial.score >= 5:
         yield plan, trial, changed
+
+
+def _squares(search: Search, plan: Plan) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+    """Square matrices, where documentation speaks of such: the inverse that forward computes as a
+    pseudo-inverse is another function of a matrix that is not square."""
+    op = search.op
+    owner = op.function or op.defining
+    if owner is None or not _SQUARE.search(prose(owner)):
+        return
+    made, changed = plan, []
+    for name, guess in plan.tensors():
+        sides = guess.axes[-2:]
+        if guess.dtype == "float" and len(set(sides)) == 2 and not any(s[0] == "=" for s in sides):
+            made = made.tied(sides[0], sides[1])
+            changed.append(Suggested(name, "square matrices", "the source"))
+    if changed:
+        outcome = attempt(op, made, search.seed, search.keywords)
+        if outcome.score >= 5:
+            yield made, outcome, changed
 
 
 def _of_any_rank(op: Op) -> frozenset[str]:

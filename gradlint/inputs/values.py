@@ -163,13 +163,19 @@ def _tensor(
         dtype = torch.complex128 if plan.working == "float64" else torch.complex64
     values = values.to(dtype)
     if guess.layout:
-        values = _sparse(values, guess.layout)
+        values = _sparse(values, guess.layout, whole=guess.domain in OF_SQUARES)
     return values.requires_grad_(guess.grad)
 
 
-def _sparse(values: torch.Tensor, layout: str) -> torch.Tensor:
-    """``values`` with every other element left out, or it would be sparse in name only."""
+def _sparse(values: torch.Tensor, layout: str, *, whole: bool = False) -> torch.Tensor:
+    """``values`` with every other element left out, or it would be sparse in name only.
+
+    Args:
+        whole: whether they are square matrices of a kind that is lost without the diagonal.
+    """
     kept = torch.arange(values.numel()).reshape(values.shape) % 2 == 0
+    if whole:
+        kept |= torch.eye(values.shape[-1], dtype=torch.bool)
     if layout == "coo" or values.dim() < 2:
         return (values * kept).to_sparse()
     with warnings.catch_warnings():

@@ -551,6 +551,116 @@ def test_what_is_paired_with_itself_may_be_a_vector() -> None:
     assert red(check(op(apart, apart_wrong))) == [("GL401", "points")]
 
 
+# Triangles and squares that documentation speaks of.
+
+
+def substituted(ctx, A, B):
+    """Solves a system by substitution.
+
+    Args:
+        A: (m, m) triangular coefficient matrix.
+        B: (m, p) right-hand sides.
+    """
+    x = torch.linalg.solve_triangular(A, B, upper=False)
+    ctx.save_for_backward(A, x)
+    return x
+
+
+def substituted_right(ctx, g):
+    A, x = ctx.saved_tensors
+    of_b = torch.linalg.solve_triangular(A.mT, g, upper=True)
+    return -of_b @ x.mT, of_b
+
+
+def substituted_wrong(ctx, g):
+    of_a, of_b = substituted_right(ctx, g)
+    return -of_a, of_b
+
+
+def substituted_sparsely(ctx, A, B):
+    """Solves a system by substitution.
+
+    Args:
+        A: sparse triangular coefficient matrix, shape (m, m).
+        B: right-hand sides, shape (m, p).
+    """
+    if A.layout != torch.sparse_csr:
+        raise ValueError("A should be in CSR sparse format")
+    dense = A.to_dense()
+    x = torch.linalg.solve_triangular(dense, B, upper=False)
+    ctx.save_for_backward(A, dense, x)
+    return x
+
+
+def _sparse_gradient(ctx, g, sign):
+    A, dense, x = ctx.saved_tensors
+    of_b = torch.linalg.solve_triangular(dense.mT, g, upper=True)
+    pointers, columns = A.crow_indices(), A.col_indices()
+    rows = torch.repeat_interleave(torch.arange(len(A)), pointers.diff())
+    values = sign * (of_b @ x.mT)[rows, columns]
+    return torch.sparse_csr_tensor(pointers, columns, values, A.shape), of_b
+
+
+def substituted_sparsely_right(ctx, g):
+    return _sparse_gradient(ctx, g, -1)
+
+
+def substituted_sparsely_wrong(ctx, g):
+    return _sparse_gradient(ctx, g, 1)
+
+
+def inverted(ctx, x):
+    """Square-matrix pseudo-inverse, by which near-singular ones are inverted too."""
+    inverse = torch.linalg.pinv(x)
+    ctx.save_for_backward(inverse)
+    return inverse
+
+
+def inverted_right(ctx, g):
+    (inverse,) = ctx.saved_tensors
+    return -inverse.mT @ g @ inverse.mT
+
+
+def inverted_wrong(ctx, g):
+    (inverse,) = ctx.saved_tensors
+    return -inverse.mT @ g.mT @ inverse.mT if g.shape[-1] == g.shape[-2] else g.mT
+
+
+def inverted_silently(ctx, x):
+    return inverted(ctx, x)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+@pytest.mark.parametrize(
+    ("forward", "right", "wrong", "name", "what"),
+    [
+        (substituted, substituted_right, substituted_wrong, "A", "lower triangular"),
+        (
+            substituted_sparsely,
+            substituted_sparsely_right,
+            substituted_sparsely_wrong,
+            "A",
+            "lower triangular",
+        ),
+        (inverted, inverted_right, inverted_wrong, "x", "square matrices"),
+    ],
+)
+def test_triangles_and_squares_that_are_documented(
+    forward: Any, right: Any, wrong: Any, name: str, what: str
+) -> None:
+    report = check(op(forward, right))
+    assert red(report) == []
+    assert report.samples[0].notes[0] == (
+        f"guessed otherwise, since a gradient is wrong at other values: `{name}`: {what} "
+        "(the source)"
+    )
+    assert ("GL401", name) in red(check(op(forward, wrong)))
+
+
+def test_a_matrix_is_not_taken_for_a_square_where_nothing_says_so() -> None:
+    assert red(check(op(inverted_silently, inverted_right))) == [("GL401", "x")]
+
+
 # What is said, and what is asked.
 
 
