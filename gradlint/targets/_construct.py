@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
@@ -86,7 +87,8 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
         if not required:
             torch.manual_seed(_SEED)
             try:
-                return cls(), {}
+                with _FilledMemory():
+                    return cls(), {}
             except TypeError as error:
                 # `__init__(self, *args)` that calls one with named arguments: its error names them.
                 required = _missing_names(error)
@@ -105,7 +107,8 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             tried.append(values)
             torch.manual_seed(_SEED)
             try:
-                module = cls(**values)
+                with _FilledMemory():
+                    module = cls(**values)
             except BaseException as error:
                 failure = error
                 floating = {name: _floating(item) for name, item in values.items()}
@@ -129,11 +132,45 @@ def construct_with(cls: type[torch.nn.Module], values: Mapping[str, Any]) -> tor
     state = torch.get_rng_state()
     try:
         torch.manual_seed(_SEED)
-        return cls(**values)
+        with _FilledMemory():
+            return cls(**values)
     except BaseException as error:
         raise load_error(f"constructing `{shown_call(cls, dict(values))}`", error) from error
     finally:
         torch.set_rng_state(state)
+
+
+class _FilledMemory(TorchFunctionMode):
+    """Memory without values gets some, always the same: a parameter that is made of it, and that
+    only a checkpoint or the model around the module would fill, holds anything otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._generator = torch.Generator().manual_seed(_SEED)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        made = func(*args, **(kwargs or {}))
+        plain = func in _WITHOUT_VALUES and made.layout == torch.strided
+        if plain and made.device.type == "cpu" and made.is_floating_point():
+            values = torch.randn(made.shape, generator=self._generator, dtype=torch.float64)
+            with torch.no_grad():
+                made.copy_(_SPREAD * values)
+        return made
+
+
+#: Functions that give memory without values.
+_WITHOUT_VALUES = (
+    torch.empty,
+    torch.empty_like,
+    torch.empty_strided,
+    torch.Tensor.new_empty,
+    torch.Tensor.new_empty_strided,
+)
+
+#: Spread of the values put there (heuristic: that of a trained parameter, small beside one).
+_SPREAD = 0.3
 
 
 def _floating(value: Any) -> Any:

@@ -290,3 +290,47 @@ def test_pairs_of_modules() -> None:
     assert len(module.blocks) == 2
     with pytest.raises(LoadError):
         construct(PairsOfSizes)
+
+
+class Unfilled(nn.Module):
+    """Parameters that the model around it fills, and a layer that fills its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.decay = nn.Parameter(torch.empty(40))
+        self.like = nn.Parameter(torch.empty_like(self.decay))
+        self.new = nn.Parameter(self.decay.new_empty(2, 20))
+        self.register_buffer("count", torch.empty(3, dtype=torch.int64))
+        self.register_buffer("absent", torch.empty(3, device="meta"))
+        self.linear = nn.Linear(4, 3)
+
+
+def test_parameters_without_values_get_some_always_the_same() -> None:
+    first, _ = construct(Unfilled)
+    litter = torch.full((40,), torch.nan)  # what memory without values may hold next
+    del litter
+    second, _ = construct(Unfilled)
+    for name in ("decay", "like", "new"):
+        value = getattr(first, name).detach()
+        assert torch.equal(value, getattr(second, name).detach())
+        assert 0.1 < float(value.std()) < 0.6
+    assert not torch.equal(first.decay, first.like)
+    assert first.absent.device.type == "meta"
+
+
+def test_parameters_that_are_filled_are_what_they_are_without() -> None:
+    class Filled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 3)
+            self.own = nn.Parameter(torch.empty(5).uniform_(2.0, 3.0))
+
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.extra = nn.Parameter(torch.empty(7))
+            self.linear = nn.Linear(4, 3)
+
+    filled, plain = construct(Filled)[0], construct(Plain)[0]
+    assert torch.equal(filled.linear.weight, plain.linear.weight)
+    assert bool((filled.own >= 2.0).all())
