@@ -163,6 +163,9 @@ def read_default(evidence: Evidence) -> None:
     if default is None:
         evidence.optional = True
         return
+    if isinstance(default, type):  # one of its instances may be meant
+        evidence.classes.append(default)
+        evidence.say("value", 3.0)
     for kind, types in (
         ("bool", bool),
         ("int", int),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -260,3 +261,31 @@ def test_a_fault_at_a_state_that_is_zero_by_default_is_found():
     assert [item.sample for item in wrong.findings if item.code == "GL401"] == ["state given"]
     (right,) = gradlint.check(Mixer, **flags).targets
     assert right.verdict == "pass"
+
+
+@dataclass
+class State:
+    """How an operator is set."""
+
+    factor: float = 3.0
+
+    def scaled(self, x: Tensor) -> Tensor:
+        return self.factor * x
+
+
+class Stateful(Function):
+    """The default is the class, where an instance is meant."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, state: Any = State) -> Tensor:
+        ctx.factor = state.factor
+        return state.scaled(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        return ctx.factor * g, None
+
+
+def test_an_instance_in_place_of_a_class_that_is_the_default() -> None:
+    sample = infer(from_object(Stateful))[0]
+    assert sample.args[1] == State()
