@@ -90,9 +90,9 @@ NAMED_RANK_COST = 0.3
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
 
-#: The largest size that an axis is given because backward raises (heuristic: sizes of the search are
-#: up to 25, and backward has hardly a larger one in its code; a view with a wrong size asked for the
-#: number of all elements, 210).
+#: The largest size that an axis is given because backward raises (heuristic: sizes of the search
+#: are up to 25, and backward has hardly a larger one in its code; a view with a wrong size asked
+#: for the number of all elements, 210).
 MOST_ASKED = 64
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
@@ -596,8 +596,9 @@ def _hides_mistakes(
     plan: Plan, known: Plan, before: Trial, forced: int, evidence: dict[str, Evidence]
 ) -> bool:
     """Whether wrong gradients may look right under the plan: it has more equal sizes than the
-    ``forced`` ones, scalars where ``known`` has none, a size that is a product of others by which
-    backward made up for a wrong one, or more axes where a gradient had a wrong shape, and neither backward asked for them, nor has the code a case for that number of axes."""
+    ``forced`` ones, scalars where ``known`` has none, a size as large as the number of elements
+    that backward viewed in a wrong shape, or more axes where a gradient had a wrong shape, and
+    neither backward asked for them, nor has the code a case for that number of axes."""
     text = before.failure.text if before.failure is not None else ""
     asked = bool(text) and _wants_square(text)
     if plan.squares() - forced > known.squares() and not asked:
