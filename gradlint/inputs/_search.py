@@ -182,6 +182,8 @@ class Search:
         #: Of each failure: type and text without numbers, and what was missing of a condition.
         self._refusals: list[tuple[str, str, int | None]] = []
         self._last_failed: FailedAttempt | None = None
+        #: Tensors of any real values at which backward returned what is not finite.
+        self._not_finite: set[str] = set()
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -209,6 +211,9 @@ class Search:
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
                     break
+            if not trial.finite:
+                free = (name for name, guess in plan.tensors() if guess.domain == "real")
+                self._not_finite |= set(free)
             missing = self._missing(plan, trial)
             bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
@@ -248,6 +253,14 @@ class Search:
         if self.attempts < HOPELESS:
             return False
         return len(set(self._refusals[-HOPELESS:])) == 1
+
+    def narrowed(self, plan: Plan) -> Iterator[str]:
+        """The tensors whose values are positive in ``plan`` for the sake of backward alone: nothing
+        says so, and forward is finite at other values, too."""
+        for name, guess in plan.tensors():
+            said = any(domain == "positive" for domain in self._mentioned)
+            if guess.domain == "positive" and name in self._not_finite and not said:
+                yield name
 
     def restart(self) -> None:
         """Count time anew."""
