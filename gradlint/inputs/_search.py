@@ -211,9 +211,6 @@ class Search:
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
                     break
-            if not trial.finite:
-                free = (name for name, guess in plan.tensors() if guess.domain == "real")
-                self._not_finite |= set(free)
             missing = self._missing(plan, trial)
             bonus = node.bonus + self._gain(node, trial, missing)
             if best is not None and best[0] is plan:
@@ -396,6 +393,8 @@ class Search:
                 yield from self.as_scalars(plan)
         elif trial.score == 4:
             if not trial.finite:
+                free = (name for name, guess in plan.tensors() if guess.domain == "real")
+                self._not_finite |= set(free)
                 yield from with_unequal_members(plan)
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
