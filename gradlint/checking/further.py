@@ -40,6 +40,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
 )
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes, returned_tensors
+from gradlint.experiments.singular_inputs import gradients_under_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import (
@@ -74,6 +75,7 @@ from gradlint.inputs.designed_values import (
     beyond,
     farther_alone,
     nearer,
+    of_both_signs,
     other_values,
     up_to_limits,
 )
@@ -260,6 +262,7 @@ class FurtherSamples:
                 yield from nearer(op, sample, HALF * watched.nearest)
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
+            yield from self._of_both_signs(sample)
         yield from other_mode(op, sample)
         if inferred:
             yield from other_constructions(op, sample)
@@ -303,6 +306,15 @@ class FurtherSamples:
         except (OpRaised, RuntimeError):
             return []
         return watched.thresholds
+
+    def _of_both_signs(self, sample: Sample) -> Iterator[Designed]:
+        """Numbers of both signs where backward alone made them positive, if autograd through
+        forward's own operations is finite there: then backward should be, too."""
+        for designed in of_both_signs(self.subject.op, sample):
+            there = self.subject.problem.at(designed.sample)
+            plain = gradients_under_autograd(self.subject, there)
+            if plain and all(bool(value.isfinite().all()) for value in plain.values()):
+                yield designed
 
     def _of_other_kinds(self) -> Iterator[Designed]:
         """Samples that the op takes only if it was written for them."""

@@ -7,13 +7,21 @@ import builtins
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
+from gradlint.inputs._backward_returns import read_returned_to
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
-from gradlint.inputs._source import is_along_one_axis, plain_function, resolve, syntax
+from gradlint.inputs._source import (
+    first_argument,
+    is_along_one_axis,
+    plain_function,
+    resolve,
+    syntax,
+)
 from gradlint.inputs._statements import Statements
 from gradlint.targets.source_file import literal
 
@@ -215,6 +223,10 @@ class Calls(Statements):
     def _follow(self, call: ast.Call) -> None:
         if self.depth >= _DEPTH:
             return
+        applied = self._applied(call.func)
+        if applied is not None:
+            self._follow_into(applied, call)
+            return
         target = self._callee(call.func)
         function = plain_function(target)
         if function is None or function is self.function or self._is_library(function):
@@ -245,6 +257,46 @@ class Calls(Statements):
                 depth=self.depth + 1,
             ).read()
 
+    def _applied(self, node: ast.expr) -> type | None:
+        """The Function of the user's that ``Other.apply(…)`` applies."""
+        if not (isinstance(node, ast.Attribute) and node.attr == "apply"):
+            return None
+        owner = resolve(node.value, self.globals)
+        known = isinstance(owner, type) and issubclass(owner, torch.autograd.Function)
+        return owner if known and owner is not self.owner else None
+
+    def _follow_into(self, owner: type, call: ast.Call) -> None:
+        """Read the Function ``owner`` for what is passed to it: a wrapper says of its parameters
+        little more than that."""
+        forward = plain_function(getattr(owner, "forward", None))
+        tree = syntax(forward) if forward is not None else None
+        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+        if forward is None or tree is None or starred or self._is_library(forward):
+            return
+        parameters = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
+        setup = plain_function(getattr(owner, "setup_context", None))
+        separate = setup is not None and not setup.__module__.startswith("torch.autograd.")
+        ctx = "" if separate or not parameters else parameters.pop(0)
+        passed = [self.parameter(argument) for argument in call.args]
+        names = {n: p for n, p in zip(parameters, passed, strict=False) if p is not None}
+        if not names:
+            return
+        attributes: dict[str, Evidence] = {}
+        saved: list[Evidence | None] = []
+        within = partial(
+            type(self), owner=owner, attributes=attributes, saved=saved, depth=self.depth + 1
+        )
+        within(names, forward, ctx=ctx).read()
+        tree = syntax(setup) if separate and setup is not None else None
+        arguments = [argument.arg for argument in tree.args.args][-3:] if tree else []
+        if setup is not None and len(arguments) == 3:
+            inputs = [item or Evidence("") for item in passed]
+            within({}, setup, ctx=arguments[0], inputs=(arguments[1], inputs)).read()
+        backward = plain_function(getattr(owner, "backward", None))
+        if backward is not None and not self._is_library(backward):
+            within({}, backward, ctx=first_argument(backward)).read()
+            read_returned_to(backward, passed)
+
     def _is_library(self, function: Callable[..., Any]) -> bool:
         module = function.__module__ or ""
         known = ("torch", "numpy", "math", "functools", "typing", "inspect")
@@ -261,10 +313,6 @@ class Calls(Statements):
         target = resolve(node, self.globals)
         if target is None and isinstance(node, ast.Name):
             return _closure(self.function).get(node.id)
-        # `Other.apply(x)` reads as the forward of `Other`.
-        owner = getattr(target, "__self__", None)
-        if getattr(target, "__name__", "") == "apply" and isinstance(owner, type):
-            return None
         return target
 
     def _inherited(self, name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -18,13 +17,14 @@ from gradlint.inputs._annotations import (
     read_docs,
     read_name,
 )
+from gradlint.inputs._backward_returns import read_returns
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._signs import of_either_sign
-from gradlint.inputs._source import plain_function, syntax
+from gradlint.inputs._source import first_argument, plain_function, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.inputs.stand_ins import ClosureModule
@@ -46,8 +46,6 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
 #: Weight of the evidence for two axes where an argument says which one: above that of a name, below
 #: that of what the code asserts.
 _ALONG_AN_AXIS = 2.0
-#: Stands for the elements of a returned tuple that the text does not show.
-_UNKNOWN_REST = object()
 
 
 def gather(op: Op) -> list[Evidence]:
@@ -155,7 +153,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     attributes: dict[str, Evidence] = {}
     saved: list[Evidence | None] = []
     shared: dict[str, Any] = {"owner": owner, "attributes": attributes, "saved": saved}
-    ctx = _context_name(forward) if owner is not None else ""
+    ctx = first_argument(forward) if owner is not None else ""
     if ctx in names:
         ctx = ""
     Reader(dict(names), forward, ctx=ctx, **shared).read()
@@ -172,7 +170,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
         if backward is None or _from_torch(backward):
             backward = plain_function(getattr(owner, "vjp", None))
         if backward is not None and not _from_torch(backward):
-            Reader({}, backward, ctx=_context_name(backward), **shared).read()
+            Reader({}, backward, ctx=first_argument(backward), **shared).read()
             read_returns(backward, found)
     read_docs([forward, owner], found)
     _read_bounds([forward, owner], found)
@@ -226,14 +224,6 @@ def _forward(op: Op) -> tuple[Callable[..., Any] | None, type | None]:
     if op.module is not None:
         return plain_function(type(op.module).forward), type(op.module)
     return plain_function(op.call) or plain_function(op.defining), None
-
-
-def _context_name(function: Callable[..., Any]) -> str:
-    tree = syntax(function)
-    arguments = [argument.arg for argument in tree.args.args] if tree else []
-    if arguments and arguments[0] in ("cls", "self") and len(arguments) > 1:
-        return arguments[1]
-    return arguments[0] if arguments else ""
 
 
 def _from_torch(function: Callable[..., Any]) -> bool:
@@ -336,158 +326,3 @@ def _from_schema(schema: Any) -> list[Evidence]:
                     evidence.say(other, 16.0)
         found.append(evidence)
     return found
-
-
-def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> None:
-    """Set ``differentiable`` and ``summed`` of each parameter from the tuples that backward
-    returns."""
-    tree = syntax(backward)
-    if tree is None:
-        return
-    positions = [item for item in parameters if item.passing != "keyword"]
-    given = _positions_given(tree, len(positions))
-    for index in _positions_summed(tree):
-        if index < len(positions):
-            positions[index].summed = True
-    for index, evidence in enumerate(positions):
-        if evidence.passing == "varargs" or index not in given:
-            continue
-        evidence.differentiable = given[index]
-        if given[index]:
-            evidence.say("tensor", 4.0)
-        else:
-            evidence.say("tensor", -1.5)
-            for kind in ("int", "float", "bool", "index", "mask"):
-                if kind in evidence.weights:
-                    evidence.say(kind, 0.7)
-
-
-def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
-    """Position → whether some ``return`` gives something else than None there; positions that
-    ``ctx.needs_input_grad`` is asked for count where no ``return`` shows them."""
-    assigned = _assignments(tree)
-    given: dict[int, bool] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            for index, element in enumerate(_elements(node.value, assigned)):
-                if element is _UNKNOWN_REST:
-                    break
-                given[index] = given.get(index, False) or not _is_none(element, assigned)
-    for node in ast.walk(tree):
-        needed = _needs_input_grad(node)
-        if needed is not None and 0 <= needed < count:
-            given.setdefault(needed, True)
-    return given
-
-
-def _positions_summed(tree: ast.AST) -> set[int]:
-    """Positions at which some ``return`` gives a sum over all elements, or a multiple of one:
-    ``(g * x).sum() / scale``."""
-    assigned = _assignments(tree)
-    return {
-        index
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Return) and node.value is not None
-        for index, element in enumerate(_elements(node.value, assigned))
-        if _is_whole_sum(element, assigned)
-    }
-
-
-def _is_whole_sum(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
-    if isinstance(node, ast.Name):
-        return any(_is_whole_sum(value, {}) for value in assigned.get(node.id, ()))
-    if isinstance(node, ast.UnaryOp):
-        return _is_whole_sum(node.operand, assigned)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        factors = (node.left, node.right) if isinstance(node.op, ast.Mult) else (node.left,)
-        return any(_is_whole_sum(factor, assigned) for factor in factors)
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    arguments = 1 if ast.unparse(node.func.value) == "torch" else 0
-    return node.func.attr == "sum" and len(node.args) == arguments and not node.keywords
-
-
-def _elements(value: Any, assigned: dict[str, list[ast.expr]], depth: int = 0) -> list[Any]:
-    """Elements of a returned expression; ends with a mark where the text does not show the rest."""
-    if isinstance(value, ast.Tuple):
-        return _tuple_elements(value, assigned, depth)
-    if isinstance(value, ast.List):
-        return list(value.elts)
-    if isinstance(value, ast.BinOp):
-        return _combined_elements(value, assigned, depth)
-    if isinstance(value, ast.Name) and depth < 3:
-        known = assigned.get(value.id, [])
-        if len(known) == 1 and isinstance(known[0], (ast.Tuple, ast.List)):
-            return _elements(known[0], assigned, depth + 1)
-    called = value.func if isinstance(value, ast.Call) and value.args else None
-    if isinstance(called, ast.Name) and called.id in ("tuple", "list"):
-        return [_UNKNOWN_REST]
-    return [value]
-
-
-def _tuple_elements(value: ast.Tuple, assigned: dict[str, list[ast.expr]], depth: int) -> list[Any]:
-    found: list[Any] = []
-    for item in value.elts:
-        if isinstance(item, ast.Starred):
-            found += _elements(item.value, assigned, depth)
-            if found and found[-1] is _UNKNOWN_REST:
-                return found
-        else:
-            found.append(item)
-    return found
-
-
-def _combined_elements(
-    value: ast.BinOp, assigned: dict[str, list[ast.expr]], depth: int
-) -> list[Any]:
-    """``(a, b) + (None,) * 3``."""
-    left = value.left
-    if isinstance(value.op, ast.Add) and isinstance(left, (ast.Tuple, ast.List, ast.BinOp)):
-        return _elements(left, assigned, depth) + _elements(value.right, assigned, depth)
-    if isinstance(value.op, ast.Mult) and isinstance(left, (ast.Tuple, ast.List)):
-        count = value.right
-        times = count.value if isinstance(count, ast.Constant) else None
-        # An unknown count of one constant: enough of them for any signature.
-        return list(left.elts) * (times if isinstance(times, int) else 24)
-    return [value]
-
-
-def _is_none(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
-    if isinstance(node, ast.Constant):
-        return node.value is None
-    if isinstance(node, ast.Name):
-        values = assigned.get(node.id)
-        return bool(values) and all(_is_none(value, {}) for value in values or ())
-    return False
-
-
-def _assignments(tree: ast.AST) -> dict[str, list[ast.expr]]:
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                _bind(target, node.value, found)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.setdefault(node.target.id, []).append(node.value)
-    return found
-
-
-def _bind(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]]) -> None:
-    if isinstance(target, ast.Name):
-        found.setdefault(target.id, []).append(value)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        parts: list[ast.expr] = [value] * len(target.elts)
-        if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-            parts = value.elts
-        for item, part in zip(target.elts, parts, strict=True):
-            _bind(item, part, found)
-
-
-def _needs_input_grad(node: ast.AST) -> int | None:
-    """The index in ``ctx.needs_input_grad[index]``."""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Attribute):
-        return None
-    if node.value.attr != "needs_input_grad" or not isinstance(node.slice, ast.Constant):
-        return None
-    index = node.slice.value
-    return index if isinstance(index, int) else None

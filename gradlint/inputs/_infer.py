@@ -146,6 +146,7 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         related=tuple(_related(plan)),
         bounds=tuple(_bounds(plan)),
         unlike=tuple(_unlike(plan)),
+        narrowed=tuple(search.narrowed(plan)),
     )
 
 

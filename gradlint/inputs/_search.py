@@ -90,6 +90,11 @@ NAMED_RANK_COST = 0.3
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
 
+#: The largest size that an axis is given because backward raises (heuristic: sizes of the search
+#: are up to 25, and backward has hardly a larger one in its code; a view with a wrong size asked
+#: for the number of all elements, 210).
+MOST_ASKED = 64
+
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
 _SPECIAL = frozenset({"ordered", "logs"} | OF_SQUARES - {"spd"})
@@ -177,6 +182,8 @@ class Search:
         #: Of each failure: type and text without numbers, and what was missing of a condition.
         self._refusals: list[tuple[str, str, int | None]] = []
         self._last_failed: FailedAttempt | None = None
+        #: Tensors of any real values at which backward returned what is not finite.
+        self._not_finite: set[str] = set()
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -243,6 +250,14 @@ class Search:
         if self.attempts < HOPELESS:
             return False
         return len(set(self._refusals[-HOPELESS:])) == 1
+
+    def narrowed(self, plan: Plan) -> Iterator[str]:
+        """The tensors whose values are positive in ``plan`` for the sake of backward alone: nothing
+        says so, and forward is finite at other values, too."""
+        for name, guess in plan.tensors():
+            said = any(domain == "positive" for domain in self._mentioned)
+            if guess.domain == "positive" and name in self._not_finite and not said:
+                yield name
 
     def restart(self) -> None:
         """Count time anew."""
@@ -378,6 +393,8 @@ class Search:
                 yield from self.as_scalars(plan)
         elif trial.score == 4:
             if not trial.finite:
+                free = (name for name, guess in plan.tensors() if guess.domain == "real")
+                self._not_finite |= set(free)
                 yield from with_unequal_members(plan)
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)
@@ -591,13 +608,16 @@ def _hides_mistakes(
     plan: Plan, known: Plan, before: Trial, forced: int, evidence: dict[str, Evidence]
 ) -> bool:
     """Whether wrong gradients may look right under the plan: it has more equal sizes than the
-    ``forced`` ones, scalars where ``known`` has none, or more axes where a gradient had a wrong
-    shape, and neither backward asked for them, nor has the code a case for that number of axes."""
+    ``forced`` ones, scalars where ``known`` has none, a size as large as the number of elements
+    that backward viewed in a wrong shape, or more axes where a gradient had a wrong shape, and
+    neither backward asked for them, nor has the code a case for that number of axes."""
     text = before.failure.text if before.failure is not None else ""
     asked = bool(text) and _wants_square(text)
     if plan.squares() - forced > known.squares() and not asked:
         return True
     if len(set(plan.pool)) == 1 < len(set(known.pool)):
+        return True
+    if max(plan.sizes().values(), default=0) > MOST_ASKED >= max(known.sizes().values(), default=0):
         return True
     ranks = {name: len(guess.axes) for name, guess in known.tensors()}
     # A gradient reduced along a wrong axis fits where broadcasting gives others more axes.

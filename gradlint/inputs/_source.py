@@ -81,6 +81,15 @@ def _statements(node: ast.AST) -> list[ast.stmt]:
     return found
 
 
+def first_argument(function: Callable[..., Any]) -> str:
+    """The name of the first argument of a method that its class does not take: ``ctx``."""
+    tree = syntax(function)
+    arguments = [argument.arg for argument in tree.args.args] if tree else []
+    if arguments and arguments[0] in ("cls", "self") and len(arguments) > 1:
+        return arguments[1]
+    return arguments[0] if arguments else ""
+
+
 def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
     """The object that a dotted name stands for, looked up in modules and classes only."""
     if isinstance(node, ast.Name):

@@ -87,6 +87,20 @@ def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
     yield from _changed(op, sample, _CHANGES)
 
 
+def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with numbers of both signs where they are positive because backward returned what
+    is not finite at others: that may be a fault of backward."""
+    exchange = {}
+    for name, tensor in sample.named_tensors(op.signature):
+        if name in sample.narrowed and is_floating(tensor) and tensor.numel() > 1:
+            signs = 1.0 - 2.0 * (torch.arange(tensor.numel()) % 2)
+            changed = tensor.detach() * signs.reshape(tensor.shape).to(tensor)
+            exchange[id(tensor)] = leaf_like(changed, tensor)
+    if exchange:
+        label = "where values have both signs"
+        yield Designed(exchanged(sample, exchange, label, "special"), {})
+
+
 def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with larger values, so that what forward computes of them passes thresholds."""
     words = "where values are {:g} times as large"

@@ -47,6 +47,8 @@ class Sample:
         bounds: that values keep, of tensors by their position.
         unlike: positions of tensors of integers that are never alike, and which of them: "rows" of
             a matrix, "elements" of a row, or a "permutation".
+        narrowed: names of tensors whose values are positive because backward returned what is not
+            finite at others; forward is finite there, and nothing says that it is not meant.
     """
 
     label: str
@@ -66,6 +68,7 @@ class Sample:
     related: tuple[RelatedAxis, ...] = ()
     bounds: tuple[Bound, ...] = ()
     unlike: tuple[tuple[int, str], ...] = ()
+    narrowed: tuple[str, ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -102,6 +105,7 @@ class Sample:
             self.related,
             self.bounds,
             self.unlike,
+            self.narrowed,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

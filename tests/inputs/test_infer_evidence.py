@@ -337,3 +337,81 @@ def test_fractions_are_unequal():
     chosen = [value for value in sample.args if isinstance(value, float)]
     assert len(chosen) == len(set(chosen)) == 2
     assert "scale" not in str(sample.notes)  # defaults stay as they are
+
+
+class Discounted(Function):
+    """Saves all of its arguments but a list of positions."""
+
+    @staticmethod
+    def forward(ctx, cash, rate, years, rows, scale):
+        ctx.save_for_backward(cash, rate, years)
+        ctx.rows, ctx.scale = rows, scale
+        return (scale * cash * torch.exp(-rate * years.sqrt()))[rows]
+
+    @staticmethod
+    def backward(ctx, grad):
+        cash, rate, years = ctx.saved_tensors
+        factor = ctx.scale * torch.exp(-rate * years.sqrt())
+        full = torch.zeros_like(factor).index_add(0, ctx.rows, grad) * factor
+        slope = -(full * cash * years.sqrt())
+        return full, slope.sum(), -(full * cash * rate) / (2 * years.sqrt()), None, None
+
+
+class ShiftedBy(Function):
+    """Says what it saves in ``setup_context``."""
+
+    @staticmethod
+    def forward(cash, rate):
+        return cash + rate
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+def discounted(cash, rate, years, rows, scale=2.0):
+    return Discounted.apply(cash.float(), rate, years, rows, scale)
+
+
+def shifted(cash, rate):
+    return ShiftedBy.apply(cash, rate)
+
+
+def shifted_by_two(cash, rate):
+    return ShiftedBy.apply(cash, 2 * torch.as_tensor(rate))
+
+
+def shifted_by_all(*rates):
+    return ShiftedBy.apply(*rates)
+
+
+def test_a_wrapper_says_of_its_parameters_what_the_function_says_that_it_applies():
+    found = evidence(discounted)
+    assert {name: likeliest(found[name]) for name in ("cash", "rate", "years", "rows")} == {
+        "cash": "tensor",
+        "rate": "tensor",
+        "years": "tensor",
+        "rows": "index",
+    }
+    assert [found[name].saved for name in ("cash", "rate", "years")] == [0, 1, 2]
+    assert [found[name].summed for name in ("rate", "years")] == [True, False]
+    assert likeliest(found["scale"]) == "float"
+    # Gradients may reach an argument in another way than through this Function.
+    assert found["rows"].differentiable is not False
+
+
+def test_what_a_function_says_is_of_what_is_passed_to_it():
+    assert likeliest(evidence(shifted)["rate"]) == "tensor"
+    assert likeliest(evidence(shifted_by_two)["rate"]) != "tensor"
+    assert evidence(shifted_by_all)["rates"].weights == {"tensors": 5.0}
+
+
+def test_a_wrapper_is_given_tensors_where_its_function_differentiates():
+    (sample, *_) = infer(from_object(discounted))
+    tensors = [tensor for _, tensor in sample.named_tensors(None)]
+    assert [tensor.dtype for tensor in tensors] == [torch.float64] * 3 + [torch.int64]
+    assert [tensor.requires_grad for tensor in tensors] == [True] * 3 + [False]

@@ -602,3 +602,47 @@ def test_a_saved_tensor_has_as_many_slices_as_backward_unpacks():
     assert [item.code for item in right.findings if item.severity != "info"] == []
     (wrong,) = gradlint.check(LostBond, seed=0, order=1, select=codes).targets
     assert ("GL401", "charge") in [(item.code, item.input) for item in wrong.findings]
+
+
+class ColumnsCounted(torch.autograd.Function):
+    """Backward takes the columns of the second factor for its rows."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        if a.shape[1] != b.shape[1]:
+            raise ValueError("both factors need the same number of columns")
+        ctx.save_for_backward(a, b)
+        return (a.unsqueeze(1) * b.unsqueeze(0)).reshape(-1, a.shape[1])
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        rows = grad.reshape(a.shape[0], b.shape[1], -1)
+        return (rows * b.unsqueeze(0)).sum(1), (rows * a.unsqueeze(1)).sum(0)
+
+
+class ThreeAtATime(torch.autograd.Function):
+    """Backward is for vectors of three numbers, which forward never says."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().sum(-1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2.0 * (grad.unsqueeze(-1) * x).reshape(-1, 3).view(*grad.shape, 3)
+
+
+def test_no_size_makes_up_for_a_wrong_view_of_backward():
+    (sample, *_) = infer(from_object(ColumnsCounted))
+    a, b = sample.args
+    assert [a.shape, b.shape] == [(3, 4), (5, 4)]
+    assert any("backward raises" in note for note in sample.notes)
+
+
+def test_a_small_size_that_backward_asks_for_is_given():
+    (sample, *_) = infer(from_object(ThreeAtATime))
+    assert sample.args[0].shape[-1] == 3
+    assert not any("backward raises" in note for note in sample.notes)
