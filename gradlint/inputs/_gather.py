@@ -46,6 +46,9 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
 #: Weight of the evidence for two axes where an argument says which one: above that of a name, below
 #: that of what the code asserts.
 _ALONG_AN_AXIS = 2.0
+#: Weight of the evidence for a number where an argument without a gradient has the name of a
+#: spacing: that of other names of numbers.
+_SPACING = 3.0
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
@@ -360,6 +363,8 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
             for kind in ("int", "float", "bool", "index", "mask"):
                 if kind in evidence.weights:
                     evidence.say(kind, 0.7)
+            if _names.is_spacing(evidence.name):
+                evidence.say("float", _SPACING)
 
 
 def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
