@@ -595,3 +595,50 @@ def test_a_zero_in_a_parameter_explains_what_is_wrong_there(probed: Callable[...
 
     assert kinds(PowerMean) == [{("x", "special", "parameter")}, {("x", "special", None)}]
     assert kinds(FaultyPowerMean) == [{("x", "sample", None)}, {("x", "sample", None)}]
+
+
+def soft_sort(s: Tensor) -> Tensor:
+    top = s.sort(descending=True).values
+    return (-(top[:, None] - s[None, :]).abs()).softmax(-1)
+
+
+class SoftSort(Function):
+    """SoftSort (Prillo & Eisenschlos 2020): at ties, the slopes of the order and of the distance
+    are each between their sides, and their sum need not be."""
+
+    @staticmethod
+    def forward(ctx, s):
+        ctx.save_for_backward(s)
+        return soft_sort(s)
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, cols, _, perm = SoftSort.parts(ctx, g)
+        return cols.index_add(0, perm, rows)
+
+    @staticmethod
+    def parts(ctx, g):
+        (s,) = ctx.saved_tensors
+        top, perm = s.sort(descending=True)
+        diff = top[:, None] - s[None, :]
+        p = (-diff.abs()).softmax(-1)
+        d = p * (g - (g * p).sum(-1, keepdim=True)) * -diff.sign()
+        return d.sum(1), -d.sum(0), top, perm
+
+
+class CountedTwice(SoftSort):
+    """Each of two equal elements gets the gradient of both places."""
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, cols, top, _ = SoftSort.parts(ctx, g)
+        return cols + rows @ (top[:, None] == ctx.saved_tensors[0][None, :]).to(rows)
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(SoftSort, "pass"), (CountedTwice, "fail")])
+def test_what_autograd_returns_at_a_kink_is_right(
+    probed: Callable[..., Outcome], op: type[Function], verdict: str
+) -> None:
+    for seed in (4, 6, 7):
+        s = torch.randn(5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        assert probed(GL402, op, s).verdict == verdict
