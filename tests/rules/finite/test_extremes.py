@@ -792,6 +792,68 @@ def test_what_autograd_has_not_finite_either_is_information(
     assert (found[0] == "info") == (explained is not None)
 
 
+class Bonds(Function):
+    """(r - 1)² over pairs of neighbouring points: no direction where two are at one place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x.diff(dim=0).norm(dim=-1) - 1.0).square()
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return 2.0 * (r - 1.0) / r
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        d = x.diff(dim=0)
+        f = (g * cls.slope(d.norm(dim=-1))).unsqueeze(-1) * d
+        zero = torch.zeros_like(x[:1])
+        return torch.cat((zero, f)) - torch.cat((f, zero))
+
+
+class Kernel(Bonds):
+    """exp(-r²), which is smooth there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.exp(-x.diff(dim=0).norm(dim=-1).square())
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return -2.0 * r * torch.exp(-r.square()) / r
+
+
+class FromOrigin(Bonds):
+    """(r - 1)² of each point's own length: a point at the origin is no pair of equal ones."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x.norm(dim=-1) - 1.0).square()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return (g * cls.slope(x.norm(dim=-1))).unsqueeze(-1) * x
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"),
+    [
+        (Bonds, ("info", "singular")),
+        (Kernel, ("warning", None)),
+        (FromOrigin, ("warning", None)),
+    ],
+)
+def test_a_bond_between_points_at_one_place_has_no_direction(
+    probed: Callable[..., Outcome], op: type, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X))["x"] == loud
+
+
 class DividesByTheRest(torch.autograd.Function):
     """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
 
