@@ -144,7 +144,7 @@ class _Watching(DispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         judge = self.judge(func.overloadpacket, args)
-        result = func(*args, **(kwargs or {}))
+        result = self.through(func, args, kwargs)
         self.seen = self.seen or (judge is not None and judge(result))
         return result
 
