@@ -792,6 +792,37 @@ def test_what_autograd_has_not_finite_either_is_information(
     assert (found[0] == "info") == (explained is not None)
 
 
+@torch.library.custom_op("gradlint_tests::clipped_ratio", mutates_args=())
+def clipped_ratio(x: Tensor) -> Tensor:
+    return x.exp().clamp(max=1.0)
+
+
+@torch.library.custom_op("gradlint_tests::stable_sigmoid", mutates_args=())
+def stable_sigmoid(x: Tensor) -> Tensor:
+    return x.sigmoid()
+
+
+def _saved(ctx: Any, inputs: Any, output: Tensor) -> None:
+    ctx.save_for_backward(inputs[0].exp())
+
+
+clipped_ratio.register_autograd(ClippedRatio.backward, setup_context=_saved)
+stable_sigmoid.register_autograd(
+    lambda ctx, g: g * ctx.saved_tensors[0] / (1 + ctx.saved_tensors[0]) ** 2,
+    setup_context=_saved,
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"),
+    [(clipped_ratio, ("info", "singular")), (stable_sigmoid, ("warning", None))],
+)
+def test_custom_operators_are_compared_with_autograd_too(
+    probed: Callable[..., Outcome], op: Any, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X))["x"] == loud
+
+
 class Bonds(Function):
     """(r - 1)² over pairs of neighbouring points: no direction where two are at one place."""
 
