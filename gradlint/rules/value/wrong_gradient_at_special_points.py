@@ -187,15 +187,15 @@ def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, 
 def _limited_by_iterations(
     subject: Subject, wrong_ones: Collection[WrongAtPoint]
 ) -> set[tuple[int, str]]:
-    """What is wrong at large values only because forward does not iterate often enough there."""
-    large = subject.once(make_extremes).named("large")
-    return {
-        (wrong.position, wrong.where)
-        for wrong in wrong_ones
-        if large is not None
-        and wrong.where == large.words
-        and unconverged_at(subject, large.make(), wrong.position)
-    }
+    """What is wrong only because forward does not iterate often enough at such values."""
+    extremes = subject.once(make_extremes)
+    found = set()
+    for wrong in wrong_ones:
+        shown = (extreme for extreme in map(extremes.named, JUDGED) if extreme is not None)
+        extreme = next((e for e in shown if e.words == wrong.where), extremes.named("single"))
+        if extreme is not None and unconverged_at(subject, extreme.make(), wrong.position):
+            found.add((wrong.position, wrong.where))
+    return found
 
 
 def _with_zeros_elsewhere(

@@ -463,6 +463,47 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     assert finding.grounds.explained is None
 
 
+class Settles(torch.nn.Module):
+    """The limit of z ← weight·z + x after ``times`` steps, and the gradient of the limit: many more
+    steps are needed where the weight is near one."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        super().__init__()
+        self.times, self.factor = 60, factor
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        return SettlesFunction.apply(x, weight, self.times, self.factor)
+
+
+class SettlesFunction(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, times: int, factor: float) -> Tensor:
+        z = torch.zeros_like(x)
+        for _ in range(times):
+            z = weight * z + x
+        ctx.save_for_backward(x, weight)
+        ctx.factor = factor
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        x, weight = ctx.saved_tensors
+        special = torch.where(x == 0.0, ctx.factor, 1.0)
+        of_x = special * g / (1 - weight)
+        return of_x, (g * x / (1 - weight) ** 2).sum_to_size(weight.shape), None, None
+
+
+def test_too_few_iterations_of_a_module_at_single_values(
+    probed: Callable[..., Outcome],
+) -> None:
+    x = X.double().requires_grad_()
+    weight = torch.tensor([0.3, -0.4, 0.2, 0.25], dtype=torch.float64)
+    found = probed(GL402, Settles(), x, weight).findings
+    assert {item.grounds.explained for item in found} <= {"solver"}
+    wrong = probed(GL402, Settles(3.0), x, weight).findings
+    assert ("x", None) in {(item.input, item.grounds.explained) for item in wrong}
+
+
 class Poincare(Function):
     """Distance in the unit ball; far outside of it, all digits of acosh are lost."""
 
