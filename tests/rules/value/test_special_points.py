@@ -12,6 +12,7 @@ from torch.autograd import Function
 
 from gradlint.experiments.finite.special_values import as_symmetric, is_symmetric
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.solver_tolerance import unconverged_at
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -464,44 +465,46 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
 
 
 class Settles(torch.nn.Module):
-    """The limit of z ← weight·z + x after ``times`` steps, and the gradient of the limit: many more
-    steps are needed where the weight is near one."""
+    """z = tanh(weight·z + x) by ``times`` steps, with the gradient of the limit: more steps are
+    needed for larger weights."""
 
-    def __init__(self, factor: float = 1.0) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.times, self.factor = 60, factor
+        self.times = 6
 
     def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        return SettlesFunction.apply(x, weight, self.times, self.factor)
+        return SettlesFunction.apply(x, weight, self.times)
 
 
 class SettlesFunction(Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, times: int, factor: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, times: int) -> Tensor:
         z = torch.zeros_like(x)
         for _ in range(times):
-            z = weight * z + x
-        ctx.save_for_backward(x, weight)
-        ctx.factor = factor
+            z = (weight * z + x).tanh()
+        ctx.save_for_backward(z, weight)
         return z
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
-        x, weight = ctx.saved_tensors
-        special = torch.where(x == 0.0, ctx.factor, 1.0)
-        of_x = special * g / (1 - weight)
-        return of_x, (g * x / (1 - weight) ** 2).sum_to_size(weight.shape), None, None
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        z, weight = ctx.saved_tensors
+        slope = 1 - z * z
+        of_x = g * slope / (1 - weight * slope)
+        return of_x, (of_x * z).sum_to_size(weight.shape), None
 
 
-def test_too_few_iterations_of_a_module_at_single_values(
-    probed: Callable[..., Outcome],
+def test_a_module_that_does_not_iterate_often_enough_at_other_values(
+    subject: Callable[..., Subject],
 ) -> None:
-    x = X.double().requires_grad_()
-    weight = torch.tensor([0.3, -0.4, 0.2, 0.25], dtype=torch.float64)
-    found = probed(GL402, Settles(), x, weight).findings
-    assert {item.grounds.explained for item in found} <= {"solver"}
-    wrong = probed(GL402, Settles(3.0), x, weight).findings
-    assert ("x", None) in {(item.input, item.grounds.explained) for item in wrong}
+    module = Settles()
+    weight = torch.tensor([0.03, -0.04, 0.02, 0.025], dtype=torch.float64).requires_grad_()
+    seen = subject(module, X.double().requires_grad_(), weight)
+    x, usual = seen.problem.values()
+    assert not unconverged_at(seen, [x, 0.9 * usual], 0)
+    assert unconverged_at(seen, [x, torch.full_like(usual, 0.7)], 0)
+    assert module.times == 6
+    module.times = 4  # fewer than any number of iterations that is meant
+    assert not unconverged_at(seen, [x, torch.full_like(usual, 0.7)], 0)
 
 
 class Poincare(Function):
