@@ -22,18 +22,20 @@ MOST_CALLS = 5000
 def through_autograd(
     subject: Subject, problem: Problem | None = None, most: int = MOST_CALLS
 ) -> Problem | None:
-    """The op of ``subject`` without its backward: forward under autograd; None where it is no
-    Function, or other Functions take part.
+    """The op of ``subject`` without its backward: forward under autograd; None where it is neither
+    a Function nor made by ``custom_op``, or other Functions take part.
 
     Args:
         problem: the op on the sample that is meant; default the subject's own.
         most: calls of PyTorch's functions that forward may make.
     """
-    function = subject.op.function
-    if function is None:
+    function, written = subject.op.function, subject.op.defining
+    if function is None and (subject.op.kind != "library" or written is None):
         return None
 
     def plainly(_: Any) -> Any:
+        if function is None:
+            return lambda args, kwargs, state: written(*args, **kwargs)
         forward = with_bound_closures(lambda *args: _forward_of(function, args))
         return lambda args, kwargs, state: forward(*args)
 

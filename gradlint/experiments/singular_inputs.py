@@ -17,9 +17,14 @@ import torch
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
+from gradlint.numerics.products import rms
 from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+
+#: By how many times the typical element all elements of an input are moved (heuristic: no sum or
+#: difference of usual values vanishes for it).
+SHIFT = 0.8125
 
 #: ATen operators (without overloads and trailing underscores) that choose between numbers.
 _REPLACING = frozenset(
@@ -81,6 +86,19 @@ def gradients_under_autograd(
     return {name: value for name, value in dense.items() if value is not None}
 
 
+def takes_zero_distances(
+    subject: Subject, problem: Problem, values: Sequence[torch.Tensor], position: int
+) -> bool:
+    """Whether forward takes the length or the angle of a vector of zeros at ``values``, and does so
+    with all elements of one input moved by the same amount: the vector lies between points of which
+    two are equal, as no two atoms are. Up to two forward calls."""
+    moved = list(values)
+    step = rms(subject.problem.values()[position].detach()) or 1.0
+    moved[position] = moved[position] + SHIFT * step
+    watched = (_seen(_ZeroVectors(), subject, problem, point) for point in (values, moved))
+    return all(watched)
+
+
 def replaces_what_is_not_finite(
     subject: Subject, problem: Problem, values: Sequence[torch.Tensor]
 ) -> bool:
@@ -126,7 +144,7 @@ class _Watching(DispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         judge = self.judge(func.overloadpacket, args)
-        result = func(*args, **(kwargs or {}))
+        result = self.through(func, args, kwargs)
         self.seen = self.seen or (judge is not None and judge(result))
         return result
 

@@ -6,9 +6,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import syntax
 
+#: Weight of the evidence for a number where an argument without a gradient has the name of a
+#: spacing: that of other names of numbers.
+_SPACING = 3.0
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
@@ -54,6 +58,8 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
             for kind in ("int", "float", "bool", "index", "mask"):
                 if kind in evidence.weights:
                     evidence.say(kind, 0.7)
+            if _names.is_spacing(evidence.name):
+                evidence.say("float", _SPACING)
 
 
 def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:

@@ -310,6 +310,12 @@ def is_tolerance(name: str) -> bool:
     return matches("tol tolerance tol_* tolerance_* *_tol *_tolerance rtol atol", name)
 
 
+def is_spacing(name: str) -> bool:
+    """Whether a number of this name may be the distance between points of a grid; a tensor of this
+    name is a gradient, or a hidden state."""
+    return matches("dx dy dz dr h", name)
+
+
 def is_limit(name: str) -> bool:
     """Whether the name says that a number bounds values, softly or not."""
     words = "cap *_cap softcap clip *_clip clip_val* *limit *_thresh* thresh* cutoff"

@@ -25,6 +25,8 @@ _VIEWS = frozenset(
     {"unsqueeze", "squeeze", "view", "reshape", "flatten", "expand", "expand_as", "t", "transpose"}
     | {"unbind", "clamp", "clamp_min", "clamp_max", "masked_fill", "long", "int", "view_as"}
 )
+#: Functions whose result has the shape of the tensor that they are given.
+_NORMALISING = frozenset({"softmax", "log_softmax", "softplus", "sqrt", "log", "normalize"})
 #: Those among them, and attributes, that exchange the first axis and the last.
 _TRANSPOSING = frozenset({"t", "T", "mT"})
 #: Class names in ``isinstance`` → the kind of argument that they mean.
@@ -81,6 +83,10 @@ class References(ast.NodeVisitor):
         self.counters: set[str] = set()
         #: Name → parameter whose elements it holds, or some of them, in another shape.
         self.derived: dict[str, Evidence] = {}
+        #: Name → parameter from which it was computed element by element, or normalised.
+        self.alike: dict[str, Evidence] = {}
+        #: Counter of a loop over a parameter's elements → the name of such an element.
+        self.numbered: dict[str, str] = {}
 
     def read(self) -> None:
         """Visit the function's body."""
@@ -121,6 +127,23 @@ class References(ast.NodeVisitor):
             called = node.func
             same = called.attr in _VIEWS | _PRESERVING or called.attr in ("tolist", "item")
             return self.root(called.value) if same else None
+        return None
+
+    def like(self, node: ast.AST | None) -> Evidence | None:
+        """The parameter that ``node`` has the shape of, since each element is computed from one of
+        its elements, or normalised: ``torch.relu(w)``, ``w.softmax(0)``, ``w / w.sum()``."""
+        found = self.parameter(node)
+        if found is not None:
+            return found
+        if isinstance(node, ast.Name):
+            return self.alike.get(node.id)
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+            left = self.like(node.left)
+            return left if left is not None else self.like(node.right)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            shaped = node.func.attr in _PRESERVING | _NORMALISING
+            of = [node.func.value, *node.args[:1]] if shaped else []
+            return next((item for part in of if (item := self.like(part)) is not None), None)
         return None
 
     def _as_numbers(self, node: ast.AST) -> Evidence | None:
@@ -195,6 +218,10 @@ class Statements(References):
             return
         found = self.parameter(value)
         if isinstance(target, ast.Name):
+            like = self.like(value)
+            self.alike.pop(target.id, None)
+            if like is not None:
+                self.alike[target.id] = like
             held = self.root(value)
             self.derived.pop(target.id, None)
             if held is not None:
@@ -316,6 +343,13 @@ class Statements(References):
             parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
             if over.func.id == "enumerate" and len(parts) == 2 and over.args:
                 self._loop(parts[1], over.args[0])
+                counter, item = parts
+                if (
+                    isinstance(counter, ast.Name)
+                    and isinstance(item, ast.Name)
+                    and self.parameter(over.args[0]) is not None
+                ):
+                    self.numbered[counter.id] = item.id
             elif over.func.id == "zip" and len(parts) == len(over.args):
                 seen: list[Evidence] = []
                 for part, item in zip(parts, over.args, strict=True):

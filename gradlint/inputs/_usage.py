@@ -230,6 +230,7 @@ class Reader(Calls):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         self._axes_beyond(node)
         self._beside_a_sum(node)
+        self._for_each(node)
         for side, other in ((node.left, node.right), (node.right, node.left)):
             found = self.parameter(side)
             if found is None:
@@ -260,6 +261,16 @@ class Reader(Calls):
                     owner = self.parameter(part.value)
                     if owner is not None:
                         owner.rank(1, NUMBERED)
+
+    def _for_each(self, node: ast.BinOp) -> None:
+        """``w[i] * f`` for ``i, f in enumerate(features)``: one number for each of them."""
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if not isinstance(side, ast.Subscript) or not isinstance(node.op, ast.Mult):
+                continue
+            owner = self.like(side.value)
+            item = self.numbered.get(ast.unparse(side.slice))
+            if owner is not None and item is not None and item == ast.unparse(other):
+                owner.rank(1, NUMBERED)
 
     def _axes_beyond(self, node: ast.BinOp) -> None:
         """``x.dim() - 2``: code for the axes after the first two is written for tensors that have

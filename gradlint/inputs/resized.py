@@ -46,14 +46,27 @@ def resizable(sample: Sample) -> bool:
 
 def tied_axes(sample: Sample) -> dict[int, list[Axis]]:
     """Size → the axes that have it, in the order of the arguments; sizes of at least 2, without the
-    axes that are held, or whose size follows from others."""
+    axes that are held, or whose size follows from others. A list of several tensors keeps its
+    length, and so does an axis of another tensor that is as long: one weight for each of them."""
     found: dict[int, list[Axis]] = {}
     kept = sample.held | {item.axis for item in sample.related}
+    groups = [group for group in _groups_of(sample) if len(group) >= 2]
     for number, tensor in enumerate(tensors_of(sample)):
+        counted = {len(group) for group in groups if id(tensor) not in group}
         for axis, size in enumerate(tensor.shape):
-            if size >= 2 and (number, axis) not in kept:
+            if size >= 2 and size not in counted and (number, axis) not in kept:
                 found.setdefault(size, []).append((number, axis))
     return found
+
+
+def _groups_of(sample: Sample) -> list[set[int]]:
+    """The lists and tuples of tensors among the arguments, as the ids of these."""
+    return [
+        {id(item) for item in value}
+        for value in (*sample.args, *sample.kwargs.values())
+        if isinstance(value, (list, tuple))
+        and all(isinstance(item, torch.Tensor) for item in value)
+    ]
 
 
 def resized(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradlint.inputs._fitted import fit_construction
 from gradlint.inputs._given import from_function, from_option, samples_from
 from gradlint.inputs._infer import infer
 from gradlint.model.op import Op
@@ -27,6 +28,14 @@ def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
         InputsError: what the user gave can't be used.
         NoInputsFound: nothing was given and inference found nothing that runs.
     """
+    found = _given(op, settings, given)
+    if found is None:
+        return infer(op, settings.seed)
+    fit_construction(op, found)
+    return found
+
+
+def _given(op: Op, settings: Settings, given: Any) -> list[Sample] | None:
     if callable(given):
         return from_function(op, given, settings.seed, "given", "inputs")
     if given is not None:
@@ -36,4 +45,4 @@ def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
     if op.sample_inputs is not None:
         place = f"{op.target}, sample_inputs"
         return from_function(op, op.sample_inputs, settings.seed, "sample_inputs", place)
-    return infer(op, settings.seed)
+    return None

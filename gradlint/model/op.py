@@ -94,6 +94,7 @@ class Op:
         defining: the object whose source is shown (class or function), if any.
         ignores: rule code → reason, declared with the op.
         constructor: for modules that gradlint constructed, argument name → value it chose.
+        constructor_guessed: whether these were chosen without being told.
         notes: what was found or assumed while loading, as sentences.
         dtypes: names of the dtypes that a spec asks to check; None if the run decides.
         devices: the same for device types.
@@ -115,6 +116,7 @@ class Op:
     defining: Any = None
     ignores: dict[str, str] = field(default_factory=dict)
     constructor: dict[str, Any] = field(default_factory=dict)
+    constructor_guessed: bool = False
     notes: list[str] = field(default_factory=list)
     dtypes: tuple[str, ...] | None = None
     devices: tuple[str, ...] | None = None

@@ -32,9 +32,27 @@ class DispatchMode(TorchDispatchMode):
             vars(self)["__torch_dispatch__"] = self._written
         return super().__enter__()
 
+    def through(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """What an operation returns; of one that ``torch.library.custom_op`` made of a function of
+        Python, the operations inside are seen, too."""
+        written = _written_in_python(func)
+        if written is None:
+            return func(*args, **(kwargs or {}))
+        with self:
+            return written(*args, **(kwargs or {}))
+
     def __exit__(self, *raised: object) -> None:
         """See no more."""
         super().__exit__(*raised)
         self._depth -= 1
         if self._depth == 0:
             vars(self).pop("__torch_dispatch__", None)  # which refers to the mode itself
+
+
+def _written_in_python(func: Any) -> Any:
+    """The function that ``custom_op`` was given; None for other operations."""
+    known = getattr(sys.modules.get("torch._library.custom_ops"), "OPDEFS", {})
+    made = known.get(getattr(getattr(func, "_schema", None), "name", ""))
+    written = getattr(made, "_init_fn", None)
+    inner = getattr(written, "__module__", None) == "torch._library.triton"  # triton_op wraps it
+    return None if inner else written

@@ -104,16 +104,31 @@ def _from_class(cls: type, name: str | None) -> Op:
         return _from_function(cls, name)
     if issubclass(cls, torch.nn.Module):
         module, chosen = construct(cls)
-        op = _from_module(module, name or cls.__name__)
-        op.constructor = chosen
-        if chosen:
-            op.notes.append(f"constructed as {shown_call(cls, chosen)}; the arguments are guesses")
-        return op
+        return _by_guess(module, name, chosen)
     called = inspect.getattr_static(cls, "__call__", None)
     if isinstance(called, FunctionType) and callable(getattr(cls, "sample_inputs", None)):
         instance = attempt(f"constructing `{cls.__name__}()`", cls)
         return _from_callable(instance, name or cls.__name__)
     raise no_operator(cls, name or cls.__name__)
+
+
+def _by_guess(module: torch.nn.Module, name: str | None, chosen: dict[str, Any]) -> Op:
+    cls = type(module)
+    op = _from_module(module, name or cls.__name__)
+    op.constructor, op.constructor_guessed = chosen, bool(chosen)
+    if chosen:
+        op.notes.append(f"constructed as {shown_call(cls, chosen)}; the arguments are guesses")
+    return op
+
+
+def made_anew(op: Op, values: dict[str, Any]) -> Op:
+    """The op of a module like that of ``op``, made with other guesses for the arguments of its
+    constructor.
+
+    Raises:
+        LoadError: the constructor raised.
+    """
+    return _by_guess(construct_with(type(op.module), values), op.name, values)  # type: ignore[arg-type]
 
 
 def _constructed(cls: type[torch.nn.Module], name: str | None, values: Mapping[str, Any]) -> Op:

@@ -74,7 +74,7 @@ class Divisions(DispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        found = func(*args, **(kwargs or {}))
+        found = self.through(func, args, kwargs)
         name = getattr(getattr(func, "overloadpacket", None), "__name__", "").rstrip("_")
         tensors = [value for value in args if isinstance(value, torch.Tensor)]
         if name in _FINITENESS:
@@ -145,7 +145,7 @@ class ZeroDivisors(DispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        found = func(*args, **(kwargs or {}))
+        found = self.through(func, args, kwargs)
         name = getattr(getattr(func, "overloadpacket", None), "__name__", "").rstrip("_")
         if not self.infinite and _is_zero(_divisor(name, args)):
             self.infinite = any(bool(one.isinf().any()) for one in _tensors(found))
@@ -193,7 +193,7 @@ class MakesNan(DispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
+        made = self.through(func, args, kwargs)
         name = getattr(getattr(func, "overloadpacket", None), "__name__", "")
         if isinstance(made, torch.Tensor) and not name.startswith(("empty", "new_empty")):
             self.found |= made.is_floating_point() and bool(made.isnan().any())

@@ -415,3 +415,52 @@ def test_a_wrapper_is_given_tensors_where_its_function_differentiates():
     tensors = [tensor for _, tensor in sample.named_tensors(None)]
     assert [tensor.dtype for tensor in tensors] == [torch.float64] * 3 + [torch.int64]
     assert [tensor.requires_grad for tensor in tensors] == [True] * 3 + [False]
+
+
+class Diffuse(Function):
+    """One step of a heat equation: the spacing of the grid is a number."""
+
+    @staticmethod
+    def forward(ctx, u, kappa, dx):
+        ctx.save_for_backward(u, kappa)
+        ctx.dx = dx
+        return u + kappa * (torch.roll(u, -1, -1) - u) / dx
+
+    @staticmethod
+    def backward(ctx, g):
+        u, kappa = ctx.saved_tensors
+        h = kappa * g / ctx.dx
+        return g + torch.roll(h, 1, -1) - h, g * (torch.roll(u, -1, -1) - u) / ctx.dx, None
+
+
+class OfChange(Function):
+    """The same name for a tensor that has a gradient."""
+
+    @staticmethod
+    def forward(ctx, x, dx):
+        return x * 2.0 + dx
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2.0 * g, g
+
+
+def test_a_spacing_without_a_gradient_is_a_number():
+    assert likeliest(evidence(Diffuse)["dx"]) == "float"
+    assert likeliest(evidence(OfChange)["dx"]) == "tensor"
+
+
+def fused(features, weights, table, rows):
+    w = torch.relu(weights)
+    w = w / (w.sum() + 1e-4)
+    total = sum(w[i] * f for i, f in enumerate(features))
+    for i, f in enumerate(features):
+        total = total + table[i] @ f + rows[i]
+    return total
+
+
+def test_what_weighs_each_tensor_of_a_list_is_a_vector():
+    found = evidence(fused)
+    assert found["weights"].ranks.get(1, 0.0) == 3.0
+    assert found["table"].ranks.get(1, 0.0) < 3.0
+    assert found["rows"].ranks.get(1, 0.0) < 3.0

@@ -41,6 +41,15 @@ def test_axes_of_one_size_are_tied() -> None:
     assert tied_axes(given) == {4: [(0, 0), (2, 1)], 3: [(0, 1), (1, 1)], 5: [(1, 0)]}
 
 
+def test_what_is_as_long_as_a_list_of_tensors_keeps_its_size() -> None:
+    maps = [randn(2, 3), randn(2, 3) + 1, randn(2, 3) + 2]
+    assert tied_axes(sample(maps, randn(3))) == {
+        2: [(0, 0), (1, 0), (2, 0)],
+        3: [(0, 1), (1, 1), (2, 1)],
+    }
+    assert tied_axes(sample(maps[:2], randn(3)))[3] == [(0, 1), (1, 1), (2, 0)]
+
+
 def test_slices_are_dropped_and_added() -> None:
     x, w = randn(4, 3).requires_grad_(), randn(3)
     x2, w2 = changed(sample(x, w), {4: 2, 3: 7}).args

@@ -119,3 +119,22 @@ def test_quotients_by_nothing_but_zeros(
     with found:
         function(torch.tensor([[0.7, -1.3, 0.4], [0.2, 1.6, -2.4]]))
     assert found.infinite is infinite
+
+
+@torch.library.custom_op("gradlint_tests::scaled_sinc", mutates_args=())
+def scaled_sinc(x: Tensor, rate: Tensor) -> Tensor:
+    return rate * torch.sin(x) / x
+
+
+@scaled_sinc.register_fake
+def _(x: Tensor, rate: Tensor) -> Tensor:
+    return torch.empty_like(x)
+
+
+def test_the_inside_of_a_custom_op_is_seen() -> None:
+    found = watched(scaled_sinc)
+    assert found.vanishing == {0}
+    assert not found.poles
+    x = torch.tensor([0.5, 2.0])
+    with Divisions([x, RATE]):
+        assert torch.equal(scaled_sinc(x, x), torch.sin(x))

@@ -25,6 +25,7 @@ from gradlint.experiments.one_sided_derivatives import DerivativePair, OneSidedD
 from gradlint.experiments.singular_inputs import (
     gradients_under_autograd,
     replaces_what_is_not_finite,
+    takes_zero_distances,
 )
 from gradlint.experiments.subject import Subject
 from gradlint.model.report import Finding, Severity, Where
@@ -74,6 +75,7 @@ def at_extremes(
             more = _inside_of_ranges(subject, rule, reported, extreme, more)
             more = _with_own_parameters(subject, rule, reported, extreme, more)
             more = _as_autograd_has_it(subject, extreme, more)
+            more = _between_equal_points(subject, extreme, more)
         findings += more
         reported = reported | {finding.input or "" for finding in more}
     return findings, notes
@@ -215,6 +217,31 @@ def _as_autograd_has_it(
     def explained(item: Finding) -> bool:
         value = plain.get(item.input or "")
         return value is not None and not bool(value[tuple(item.index or ())].isfinite())
+
+    return [
+        replace(item, grounds=replace(item.grounds, explained="singular"))
+        if not item.grounds.explained and explained(item)
+        else item
+        for item in findings
+    ]
+
+
+def _between_equal_points(
+    subject: Subject, extreme: ExtremePoint, findings: list[Finding]
+) -> list[Finding]:
+    """``findings`` at an extreme; those at the kink of a distance between points of which all are
+    equal are explained by that: a bond between two atoms at one place has no direction. Where the
+    function is smooth there, as a kernel of the distance is, it has a derivative, which is zero."""
+    if extreme.name not in ("zeros", "ties") or all(f.grounds.explained for f in findings):
+        return findings
+    values = extreme.make()
+    slopes = OneSidedDerivatives(subject, extreme.problem, values)
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+
+    def explained(item: Finding) -> bool:
+        position = positions[item.input or ""]
+        kink = not slopes.at(position, list(item.index or ())).smooth
+        return kink and takes_zero_distances(subject, extreme.problem, values, position)
 
     return [
         replace(item, grounds=replace(item.grounds, explained="singular"))

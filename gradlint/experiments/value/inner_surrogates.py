@@ -13,6 +13,7 @@ Whether this is all that is wrong can be told without knowing what the surrogate
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -42,6 +43,11 @@ ROUNDING = frozenset(
 #: Share by which arguments are moved, up and down, to see whether a Function is constant there
 #: (heuristic: a step lies within so little of few values, and any slope shows).
 MOVE = 2.0**-20
+
+#: Factors by which an argument is multiplied to see what a surrogate is beyond its bounds, and the
+#: calls that are looked at.
+_FACTORS = (1.0, 30.0, -30.0)
+_MOST_CALLS = 4
 
 
 def soften_inner_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
@@ -75,6 +81,47 @@ def soften_inner_surrogates(subject: Subject, findings: Sequence[Finding]) -> No
         return
 
 
+def explain_steps_inside(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Let documentation explain gradients of inputs in which a module or function is piecewise
+    constant, where it calls a Function that tells of a surrogate, and that passes gradients on as
+    they are or between -1 and 1: a layer with binary weights.
+
+    Args:
+        subject: the op; a Function is left alone, as above.
+        findings: wrong gradients of such inputs; they are changed.
+    """
+    wrong = [item for item in findings if not item.grounds.explained]
+    if not wrong or subject.op.function is not None or applies_in_cpp():
+        return
+    seen = _Stepping()
+    if not _is_right(subject, wrong, seen) or not all(map(says_surrogate, seen.functions)):
+        return
+    if seen.calls and all(itertools.starmap(_passes_on, seen.calls)):
+        for item in wrong:
+            item.grounds = replace(item.grounds, explained="surrogate")
+
+
+def _passes_on(function: type, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the gradient of the one argument that requires grad is that of the output, or is so
+    where the argument lies between -1 and 1, far beyond these bounds as well."""
+    moved = [value for value in args if isinstance(value, torch.Tensor) and value.requires_grad]
+    if len(moved) != 1:
+        return False
+    forms = {True, False}
+    for factor in _FACTORS:
+        x = (factor * moved[0].detach()).requires_grad_()
+        given = [x if value is moved[0] else value for value in args]
+        with torch.enable_grad(), suppress(Exception):
+            returned = _applied(function, given, kwargs)
+            v = torch.linspace(1.0, 2.0, x.numel()).reshape(x.shape).to(x)
+            (found,) = torch.autograd.grad(returned, x, v)
+            inside = x.abs() <= 1.0
+            forms = {form for form in forms if torch.equal(found, v * inside if form else v)}
+            continue
+        return False
+    return bool(forms)
+
+
 class _Stepping:
     """Leaves out the gradients of Functions that are constant around their arguments."""
 
@@ -82,6 +129,8 @@ class _Stepping:
 
     def __init__(self) -> None:
         self.functions: dict[type, None] = {}
+        #: The first calls of such Functions.
+        self.calls: list[tuple[type, Sequence[Any], dict[str, Any]]] = []
 
     @contextmanager
     def around(self) -> Iterator[None]:
@@ -96,6 +145,8 @@ class _Stepping:
             if not _has_gradient(returned) or not _is_constant(cls, args, kwargs, returned):
                 return returned
             seen.functions[cls] = None
+            if len(seen.calls) < _MOST_CALLS:
+                seen.calls.append((cls, args, kwargs))
             parts = returned if isinstance(returned, tuple) else (returned,)
             cut = tuple(p.detach() if isinstance(p, torch.Tensor) else p for p in parts)
             return cut if isinstance(returned, tuple) else cut[0]

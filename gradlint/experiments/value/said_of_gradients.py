@@ -47,7 +47,7 @@ _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
 def says_surrogate(thing: Any) -> bool:
     """Whether the documentation or the name of ``thing`` tells of a surrogate gradient, or of a
     Function that it calls, where it is a module or a function itself."""
-    return any(map(_says_surrogate, (thing, *_called(thing))))
+    return any(map(_says_surrogate, (thing, *functions_called(thing))))
 
 
 def _says_surrogate(thing: Any) -> bool:
@@ -61,7 +61,7 @@ def _says_surrogate(thing: Any) -> bool:
     )
 
 
-def _called(thing: Any) -> list[Any]:
+def functions_called(thing: Any) -> list[Any]:
     """The Functions that forward of a module, or a function, names."""
     if isinstance(thing, type) and issubclass(thing, Function):
         return []

@@ -11,9 +11,10 @@ disagreement.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -160,12 +161,10 @@ def right_when_converged(subject: Subject, position: int, relative_error: float)
 
 
 def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:
-    """Whether forward iterates as often as an integer argument says, and that is enough at the
-    sample and too little at ``values``: with more iterations, the gradient of input ``position``
-    is the same there, and another one here."""
-    for name, count in _counts(subject):
-        sample = with_arguments(subject.op, subject.sample, {name: MORE_ITERATIONS * count})
-        longer = subject.problem.at(sample)
+    """Whether forward iterates as often as an integer says, an argument or an attribute of the
+    module, and that is enough at the sample and too little at ``values``: with more iterations, the
+    gradient of input ``position`` is the same there, and another one here."""
+    for longer in _with_more_iterations(subject):
         try:
             there = _gradient_change(subject, longer, subject.problem.values(), position)
             if there > SAME_GRADIENT:
@@ -180,11 +179,34 @@ def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: i
     return False
 
 
-def _counts(subject: Subject) -> list[tuple[str, int]]:
-    """Integer arguments, passed or by default, that may be numbers of iterations."""
+def _with_more_iterations(subject: Subject) -> Iterator[Problem]:
+    """The op with each of the integers that may be numbers of iterations some times larger."""
     parameters = subject.op.signature.parameters.values() if subject.op.signature else ()
     found = {item.name: item.default for item in parameters} | dict(subject.arguments())
-    return [(k, v) for k, v in found.items() if type(v) is int and v >= LEAST_ITERATIONS]
+    for name, count in _counts(found):
+        sample = with_arguments(subject.op, subject.sample, {name: MORE_ITERATIONS * count})
+        yield subject.problem.at(sample)
+    module = subject.op.module
+    for name, count in _counts(vars(module)) if module is not None else ():
+        longer = subject.problem.through(lambda invoke: invoke)
+        longer.surroundings = partial(_set, module, name, MORE_ITERATIONS * count)
+        yield longer
+
+
+def _counts(numbers: Mapping[str, object]) -> list[tuple[str, int]]:
+    """Those of ``numbers`` that may be numbers of iterations."""
+    return [(k, v) for k, v in numbers.items() if type(v) is int and v >= LEAST_ITERATIONS]
+
+
+@contextmanager
+def _set(thing: object, name: str, value: int) -> Iterator[None]:
+    """An attribute has another value in the body."""
+    before = getattr(thing, name)
+    setattr(thing, name, value)
+    try:
+        yield
+    finally:
+        setattr(thing, name, before)
 
 
 def _gradient_change(

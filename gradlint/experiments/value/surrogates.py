@@ -18,7 +18,12 @@ from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.inner_surrogates import ROUNDING, soften_inner_surrogates
+from gradlint.experiments.value.altered_identities import is_as_said
+from gradlint.experiments.value.inner_surrogates import (
+    ROUNDING,
+    explain_steps_inside,
+    soften_inner_surrogates,
+)
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.staircases import follows_in_the_large
 from gradlint.experiments.value.step_surrogates import is_bump_over_step
@@ -179,6 +184,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
         soften_inner_surrogates(subject, findings)
         _soften_staircases(subject, findings)
         return
+    explain_steps_inside(subject, [item for item in findings if item.input in rounds])
     straight = straight_through(subject)
     owner = subject.op.function or subject.op.defining
     words, said = prose(owner), says_surrogate(owner)
@@ -245,15 +251,20 @@ def _is_passed_on(subject: Subject, name: str | None) -> bool:
 
 def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
     """Only warn where forward returns what it is given: such an op is written for the sake of a
-    gradient of its own, which reverses, scales or clips."""
+    gradient of its own, which reverses, scales or clips. Where its name or its documentation says
+    which, and it is that, this explains it."""
     outputs = [item.value for item in subject.run.outputs if item.differentiable]
     values = {item.name: item.value for item in subject.problem.inputs}
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
     if not all(any(_equal(output, value) for value in values.values()) for output in outputs):
         return
     for item in findings:
         name = item.input or ""
         if item.severity == "error" and any(_equal(output, values[name]) for output in outputs):
             item.severity = "warning"
+            if is_as_said(subject, positions[name]):
+                item.grounds = replace(item.grounds, explained="surrogate")
+                continue
             if item.grounds.explained == "unused":  # that help says the same
                 continue
             item.help = (

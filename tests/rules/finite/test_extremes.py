@@ -792,6 +792,99 @@ def test_what_autograd_has_not_finite_either_is_information(
     assert (found[0] == "info") == (explained is not None)
 
 
+@torch.library.custom_op("gradlint_tests::clipped_ratio", mutates_args=())
+def clipped_ratio(x: Tensor) -> Tensor:
+    return x.exp().clamp(max=1.0)
+
+
+@torch.library.custom_op("gradlint_tests::stable_sigmoid", mutates_args=())
+def stable_sigmoid(x: Tensor) -> Tensor:
+    return x.sigmoid()
+
+
+def _saved(ctx: Any, inputs: Any, output: Tensor) -> None:
+    ctx.save_for_backward(inputs[0].exp())
+
+
+clipped_ratio.register_autograd(ClippedRatio.backward, setup_context=_saved)
+stable_sigmoid.register_autograd(
+    lambda ctx, g: g * ctx.saved_tensors[0] / (1 + ctx.saved_tensors[0]) ** 2,
+    setup_context=_saved,
+)
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"),
+    [(clipped_ratio, ("info", "singular")), (stable_sigmoid, ("warning", None))],
+)
+def test_custom_operators_are_compared_with_autograd_too(
+    probed: Callable[..., Outcome], op: Any, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X))["x"] == loud
+
+
+class Bonds(Function):
+    """(r - 1)² over pairs of neighbouring points: no direction where two are at one place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x.diff(dim=0).norm(dim=-1) - 1.0).square()
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return 2.0 * (r - 1.0) / r
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        d = x.diff(dim=0)
+        f = (g * cls.slope(d.norm(dim=-1))).unsqueeze(-1) * d
+        zero = torch.zeros_like(x[:1])
+        return torch.cat((zero, f)) - torch.cat((f, zero))
+
+
+class Kernel(Bonds):
+    """exp(-r²), which is smooth there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.exp(-x.diff(dim=0).norm(dim=-1).square())
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return -2.0 * r * torch.exp(-r.square()) / r
+
+
+class FromOrigin(Bonds):
+    """(r - 1)² of each point's own length: a point at the origin is no pair of equal ones."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x.norm(dim=-1) - 1.0).square()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return (g * cls.slope(x.norm(dim=-1))).unsqueeze(-1) * x
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"),
+    [
+        (Bonds, ("info", "singular")),
+        (Kernel, ("warning", None)),
+        (FromOrigin, ("warning", None)),
+    ],
+)
+def test_a_bond_between_points_at_one_place_has_no_direction(
+    probed: Callable[..., Outcome], op: type, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X))["x"] == loud
+
+
 class DividesByTheRest(torch.autograd.Function):
     """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
 

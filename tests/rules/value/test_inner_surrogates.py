@@ -78,6 +78,67 @@ class Of(nn.Module):
         return h + x.square()
 
 
+class Sign(Function):
+    """sign(w) with the straight-through estimator, the gradient of hardtanh."""
+
+    @staticmethod
+    def forward(ctx, w):
+        ctx.save_for_backward(w)
+        return torch.where(w >= 0, 1.0, -1.0).to(w)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (w,) = ctx.saved_tensors
+        return grad_output * (w.abs() <= 1.0)
+
+
+class SignUnbounded(Sign):
+    """sign(w) with the straight-through estimator."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clone()
+
+
+class SignOutside(Sign):
+    """sign(w) with the straight-through estimator, the wrong way round."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (w,) = ctx.saved_tensors
+        return grad_output * (w.abs() > 1.0)
+
+
+class SignHalved(Sign):
+    """sign(w) with the straight-through estimator, but for a factor."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 0.5 * grad_output
+
+
+class SignUnsaid(Sign):
+    """sign(w)."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (w,) = ctx.saved_tensors
+        return grad_output * (w.abs() <= 1.0)
+
+
+class Binary(nn.Module):
+    """A linear layer with binary weights."""
+
+    def __init__(self, function: type[Function], *, forgotten: bool = False) -> None:
+        super().__init__()
+        self.function, self.forgotten = function, forgotten
+        self.weight = nn.Parameter(torch.linspace(-1.7, 1.9, 12, dtype=torch.float64).view(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x @ self.function.apply(self.weight).mT
+        return WrongSquare.apply(y) if self.forgotten else y
+
+
 class ClampSte(Function):
     """torch.clamp with a straight-through gradient."""
 
@@ -175,6 +236,28 @@ def test_modules(
     for item in outcome.findings:
         named = f"`{functions[0].__name__}`" in item.cause_text
         assert named == (expected != {"error"})
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (Sign, "info"),
+        (SignUnbounded, "info"),
+        (SignOutside, "warning"),
+        (SignHalved, "warning"),
+        (SignUnsaid, "warning"),
+    ],
+)
+def test_layers_of_binary_weights(
+    probed: Callable[..., Outcome], function: type[Function], expected: str
+) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), Binary(function), numbers()))
+    assert {item.input: item.severity for item in outcome.findings} == {"weight": expected}
+
+
+def test_a_fault_beside_binary_weights(probed: Callable[..., Outcome]) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), Binary(Sign, forgotten=True), numbers()))
+    assert {item.input: item.severity for item in outcome.findings}["x"] in ("error", "warning")
 
 
 @pytest.mark.parametrize(

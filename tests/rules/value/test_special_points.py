@@ -12,6 +12,7 @@ from torch.autograd import Function
 
 from gradlint.experiments.finite.special_values import as_symmetric, is_symmetric
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.solver_tolerance import unconverged_at
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -463,6 +464,49 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     assert finding.grounds.explained is None
 
 
+class Settles(torch.nn.Module):
+    """z = tanh(weight·z + x) by ``times`` steps, with the gradient of the limit: more steps are
+    needed for larger weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = 6
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        return SettlesFunction.apply(x, weight, self.times)
+
+
+class SettlesFunction(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, times: int) -> Tensor:
+        z = torch.zeros_like(x)
+        for _ in range(times):
+            z = (weight * z + x).tanh()
+        ctx.save_for_backward(z, weight)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        z, weight = ctx.saved_tensors
+        slope = 1 - z * z
+        of_x = g * slope / (1 - weight * slope)
+        return of_x, (of_x * z).sum_to_size(weight.shape), None
+
+
+def test_a_module_that_does_not_iterate_often_enough_at_other_values(
+    subject: Callable[..., Subject],
+) -> None:
+    module = Settles()
+    weight = torch.tensor([0.03, -0.04, 0.02, 0.025], dtype=torch.float64).requires_grad_()
+    seen = subject(module, X.double().requires_grad_(), weight)
+    x, usual = seen.problem.values()
+    assert not unconverged_at(seen, [x, 0.9 * usual], 0)
+    assert unconverged_at(seen, [x, torch.full_like(usual, 0.7)], 0)
+    assert module.times == 6
+    module.times = 4  # fewer than any number of iterations that is meant
+    assert not unconverged_at(seen, [x, torch.full_like(usual, 0.7)], 0)
+
+
 class Poincare(Function):
     """Distance in the unit ball; far outside of it, all digits of acosh are lost."""
 
@@ -595,3 +639,50 @@ def test_a_zero_in_a_parameter_explains_what_is_wrong_there(probed: Callable[...
 
     assert kinds(PowerMean) == [{("x", "special", "parameter")}, {("x", "special", None)}]
     assert kinds(FaultyPowerMean) == [{("x", "sample", None)}, {("x", "sample", None)}]
+
+
+def soft_sort(s: Tensor) -> Tensor:
+    top = s.sort(descending=True).values
+    return (-(top[:, None] - s[None, :]).abs()).softmax(-1)
+
+
+class SoftSort(Function):
+    """SoftSort (Prillo & Eisenschlos 2020): at ties, the slopes of the order and of the distance
+    are each between their sides, and their sum need not be."""
+
+    @staticmethod
+    def forward(ctx, s):
+        ctx.save_for_backward(s)
+        return soft_sort(s)
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, cols, _, perm = SoftSort.parts(ctx, g)
+        return cols.index_add(0, perm, rows)
+
+    @staticmethod
+    def parts(ctx, g):
+        (s,) = ctx.saved_tensors
+        top, perm = s.sort(descending=True)
+        diff = top[:, None] - s[None, :]
+        p = (-diff.abs()).softmax(-1)
+        d = p * (g - (g * p).sum(-1, keepdim=True)) * -diff.sign()
+        return d.sum(1), -d.sum(0), top, perm
+
+
+class CountedTwice(SoftSort):
+    """Each of two equal elements gets the gradient of both places."""
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, cols, top, _ = SoftSort.parts(ctx, g)
+        return cols + rows @ (top[:, None] == ctx.saved_tensors[0][None, :]).to(rows)
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(SoftSort, "pass"), (CountedTwice, "fail")])
+def test_what_autograd_returns_at_a_kink_is_right(
+    probed: Callable[..., Outcome], op: type[Function], verdict: str
+) -> None:
+    for seed in (4, 6, 7):
+        s = torch.randn(5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+        assert probed(GL402, op, s).verdict == verdict
