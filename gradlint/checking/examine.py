@@ -23,6 +23,8 @@ from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.checking.torch_verdict import TorchAsked
 from gradlint.experiments.judged_dtype import accepted, as_computed
 from gradlint.experiments.order.second_order import differentiate_twice
+from gradlint.experiments.outcomes import any_defect, inconclusive
+from gradlint.experiments.raised_errors import is_memory_used_up
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.unsupported_dtype import unsupported_dtype
 from gradlint.model.events import (
@@ -87,6 +89,12 @@ REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 #: Attributes of a module that a note names, at most.
 STATE_SHOWN = 3
+
+#: Why a rule can't judge an operator that runs, but not several times over.
+MEMORY_RAN_OUT = (
+    "memory ran out in this check, not on the sample: allow more by --memory, or give smaller "
+    "inputs or a smaller module (--inputs)"
+)
 
 #: Sees what every rule came to, with the op on the sample that it looked at.
 Witness = Callable[[Subject, Outcome], None]
@@ -616,6 +624,24 @@ def _not_supported(subject: Subject, rule: Rule) -> str:
     return refused and f"not supported in {refused}"
 
 
+def _within_memory(outcome: Outcome, subject: Subject, rule: Rule) -> Outcome:
+    """``outcome``, or that memory ran out during ``rule``: where the operator ran on its sample,
+    copies that a check makes are what it was too much for."""
+    if subject.run.error is not None:
+        return outcome
+    ran_out = [
+        item
+        for item in outcome.findings
+        if is_memory_used_up(subject, str(item.evidence.get("original", "")))
+    ]
+    if not ran_out:
+        return outcome
+    left = [item for item in outcome.findings if item not in ran_out]
+    if any_defect(left):
+        return replace(outcome, findings=left)
+    return replace(outcome, verdict="inconclusive", findings=left, note=MEMORY_RAN_OUT)
+
+
 def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Outcome:
     """Run one rule and count its calls; an error that the op raises makes it inconclusive.
     Before the first rule, the cost of all ``rules`` is predicted and emitted."""
@@ -635,7 +661,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             if not subject.settings.untrusted:
                 outcome = without_suppressed(outcome, subject.op.ignores)
-            outcome = as_loud_as_evidence(outcome, subject.settings)
+            outcome = _within_memory(as_loud_as_evidence(outcome, subject.settings), subject, rule)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(
@@ -644,6 +670,12 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
             )
             if isinstance(raised.error, NotTried):
                 outcome = Outcome("skipped")
+            elif is_memory_used_up(subject, str(raised.error)):
+                outcome = inconclusive(MEMORY_RAN_OUT)
+        except RuntimeError as error:
+            if subject.run.error is not None or not is_memory_used_up(subject, str(error)):
+                raise
+            outcome = inconclusive(MEMORY_RAN_OUT)
         finally:
             problem.patience = None
     if patience is not None and patience.note:

@@ -45,6 +45,9 @@ _BY_SIZES_AND_VALUES = frozenset(
     }
 )
 
+#: What PyTorch's allocators say of bytes that they can't give.
+_REFUSED = re.compile(r"allocate memory: you tried to allocate (\d+) bytes")
+
 #: Lines of a traceback kept in the evidence.
 TRACEBACK_LINES = 40
 
@@ -140,6 +143,16 @@ def is_out_of_memory(error: BaseException) -> bool:
         return False
     found = explain(error)
     return found is not None and found.slug == "out-of-memory"
+
+
+def is_memory_used_up(subject: Subject, text: str) -> bool:
+    """Whether ``text``, of an error, says that memory was refused for no more than the operator's
+    inputs take: not this allocation was too large, but all that was kept beside it."""
+    refused = _REFUSED.search(text)
+    if refused is None:
+        return False
+    given = sum(value.numel() * value.element_size() for value in subject.problem.values())
+    return int(refused[1]) <= given
 
 
 def _foreign(filename: str) -> bool:

@@ -10,7 +10,7 @@ from gradlint.base.clock import had_seconds
 from gradlint.experiments.call_budget import Plan, decide_within
 from gradlint.experiments.differentiable_maps import faulty_outputs, first_order
 from gradlint.experiments.reproduce import reproduce
-from gradlint.model.op import Op
+from gradlint.model.op import Op, comes_with_torch, is_of_torch
 from gradlint.model.report import Excerpt, Finding, Grounds, Location, Severity, Where
 from gradlint.model.rule import LargeExperiment, Rule
 from gradlint.model.sample import Sample, SampleKind
@@ -159,6 +159,12 @@ class Subject:
             lambda map: decide(map, seed=self.seed, kinds=kinds, inputs=judged),
         )
 
+    @cached_property
+    def of_torch(self) -> bool:
+        """Whether the operator is a module or a Function of PyTorch's own, which no code of a
+        user takes part in."""
+        return is_of_torch(self.op) and all(comes_with_torch(n.function) for n in self.run.nodes)
+
     @property
     def first_order_is_known(self) -> bool:
         """Whether :attr:`first_order` was measured already."""
@@ -228,6 +234,8 @@ class Subject:
         Args:
             known: fields of :class:`gradlint.model.report.Grounds` that differ from the default.
         """
+        if self.run.error is None and self.of_torch:
+            known["torch_owned"] = True
         where = _WHERE_OF_SAMPLES[self.sample.kind]
         if where != "sample" and known.get("where", "sample") in ("sample", "other-size"):
             known["where"] = where

@@ -12,6 +12,9 @@ from gradlint.model.report import Location
 if TYPE_CHECKING:
     import torch
 
+#: Attributes of a module that hold functions which others hung onto it.
+_HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
+
 #: Kinds of operator, as they stand in reports.
 KINDS = ("function", "callable", "module", "library", "formula")
 
@@ -122,3 +125,20 @@ class Op:
     devices: tuple[str, ...] | None = None
     order: int | None = None
     sources: tuple[str, ...] = ()
+
+
+def comes_with_torch(defined: type) -> bool:
+    """Whether a class is PyTorch's own; what its test suites define is not."""
+    name = f"{defined.__module__}."
+    return name.startswith("torch.") and not name.startswith("torch.testing.")
+
+
+def is_of_torch(op: Op) -> bool:
+    """Whether ``op`` is a Function of PyTorch's, or a module that consists of PyTorch's alone and
+    has no hooks."""
+    if op.module is None:
+        return op.function is not None and comes_with_torch(op.function)
+    return all(
+        comes_with_torch(type(part)) and not any(vars(part).get(name) for name in _HOOKS)
+        for part in op.module.modules()
+    )

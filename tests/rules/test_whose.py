@@ -89,3 +89,56 @@ def test_layouts_that_pytorchs_kernels_misread(probed: Callable[..., Outcome]) -
     outcome = as_loud_as_evidence(probed(rule, normalized, x, scale))
     assert outcome.verdict == "pass"  # torch 2.13 reads `scale` in a row: to be told, not to fail
     assert {finding.severity for finding in outcome.findings} <= {"info"}
+
+
+class Halved(torch.nn.Linear):
+    """A layer of a user's."""
+
+
+class TwiceBackward(torch.nn.Module):
+    """Applies a Function of a user's, in a container of PyTorch's."""
+
+    def forward(self, x):
+        return Copied.apply(x)
+
+
+def hooked() -> torch.nn.Module:
+    layer = torch.nn.Linear(4, 3)
+    layer.register_forward_hook(lambda module, inputs, output: output.detach() * 2)
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (torch.nn.Conv2d(3, 2, 3), True),
+        (torch.nn.Sequential(torch.nn.Conv2d(3, 2, 3), torch.nn.RReLU()), True),
+        (torch.nn.CrossMapLRN2d(3), True),
+        (torch.nn.Sequential(torch.nn.ReLU(), TwiceBackward()), False),
+        (torch.nn.Sequential(Halved(4, 3)), False),
+        (torch.nn.Sequential(hooked()), False),
+        (Copied, False),
+        (excited, False),
+    ],
+)
+def test_whose_the_operator_is(subject: Callable[..., Subject], op: object, expected: bool) -> None:
+    given = arguments() if op is excited else arguments()[:1]
+    made = subject(op, *given)
+    assert made.of_torch is expected
+    assert made.grounds().torch_owned is expected
+
+
+def test_what_does_not_run_is_no_fault_of_pytorchs(subject: Callable[..., Subject]) -> None:
+    made = subject(torch.nn.Linear(5, 2), arguments()[1])
+    assert made.run.error is not None
+    assert not made.grounds(silent=False).torch_owned
+
+
+def test_a_layer_of_pytorchs_that_checkpointing_breaks_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    """RReLU saves its noise before it draws it, and checkpointing stops in between."""
+    torch.manual_seed(0)
+    found = probed(by_code("GL609"), torch.nn.RReLU(), arguments()[1])
+    severities = [item.severity for item in as_loud_as_evidence(found).findings]
+    assert severities in ([], ["info"])  # what lay in that memory may be right by chance
