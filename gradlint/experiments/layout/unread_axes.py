@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.resized import Axis, tensors_of
+from gradlint.inputs.resized import Axis, resized, tensors_of
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.trace.op_io import OpRaised
 
@@ -17,8 +17,8 @@ from gradlint.trace.op_io import OpRaised
 #: ignores small numbers, a minimum large ones (heuristic: beyond what samples have).
 TELLING_VALUES = (math.nan, 1e6, -1e6)
 
-#: An axis has a length of its own only where at least as many elements as it had were added, and
-#: none is read: of a single one more, a forward that works in blocks leaves out the remainder.
+#: An axis has a length of its own only where none is read of as many elements more as it had: of a
+#: single one more, a forward that works in blocks leaves out the remainder.
 LEAST_GROWTH = 2
 
 
@@ -43,6 +43,10 @@ def unread_axes(
     found = set()
     for (number, axis), new in change.items():
         old = before[number].shape[axis]
+        if old < new < LEAST_GROWTH * old:
+            if _unread_once_it_grows(subject, (number, axis), old, to_the_end=to_the_end):
+                found.add((number, axis))
+            continue
         if new < LEAST_GROWTH * old:
             continue
         added = (after[number], axis, slice(old, new))
@@ -53,6 +57,14 @@ def unread_axes(
         if not to_the_end or not _same(reference, _with(subject, sample, *last, math.nan)):
             found.add((number, axis))
     return found
+
+
+def _unread_once_it_grows(subject: Subject, axis: Axis, old: int, *, to_the_end: bool) -> bool:
+    """Whether forward takes ``axis`` alone with :data:`LEAST_GROWTH` times its size ``old``, and
+    reads nothing of what was added."""
+    change = {axis: LEAST_GROWTH * old}
+    grown = resized(subject.sample, change, seed=subject.seed)
+    return grown is not None and bool(unread_axes(subject, grown, change, to_the_end=to_the_end))
 
 
 def _with(

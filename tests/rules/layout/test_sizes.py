@@ -641,6 +641,21 @@ class Taps(Function):
         return grad_x, torch.stack([(grad_output * x.roll(k, 1)).sum() for k in range(3)])
 
 
+class TwoTaps(Function):
+    """A filter of two taps, of which an odd size makes three."""
+
+    @staticmethod
+    def forward(ctx, x, taps):
+        ctx.save_for_backward(x, taps)
+        return taps[0] * x + taps[1] * x.roll(1, 1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, taps = ctx.saved_tensors
+        grad_x = taps[0] * grad_output + taps[1] * grad_output.roll(-1, 1)
+        return grad_x, torch.stack([(grad_output * x.roll(k, 1)).sum() for k in range(2)])
+
+
 class TapsOfOtherRows(Taps):
     """Its gradient with respect to ``x`` is wrong beyond six columns."""
 
@@ -685,9 +700,11 @@ class Cropped(Function):
         return torch.cat([grad_output, grad_output.new_zeros(2)])
 
 
-@pytest.mark.parametrize("op", [Taps, GradientBeyond])
-def test_a_length_of_its_own_is_information(probed: Callable[..., Outcome], op: Any) -> None:
-    outcome = probe(probed, "GL706", op, matrix(), torch.randn(3))
+@pytest.mark.parametrize(("op", "taps"), [(Taps, 3), (GradientBeyond, 3), (TwoTaps, 2)])
+def test_a_length_of_its_own_is_information(
+    probed: Callable[..., Outcome], op: Any, taps: int
+) -> None:
+    outcome = probe(probed, "GL706", op, matrix(), torch.randn(taps))
     (finding,) = outcome.findings
     assert finding.grounds.explained == "unread"
     assert "`taps` has shape" in finding.message
