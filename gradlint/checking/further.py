@@ -93,6 +93,10 @@ from gradlint.trace.divisions import ZeroDivisors
 from gradlint.trace.graph import python_nodes
 from gradlint.trace.op_io import OpRaised, Output
 
+#: Inputs of which one is kept real in turns where forward does not take all as complex numbers
+#: (heuristic: twice as many calls of forward).
+MOST_REAL = 5
+
 #: Calls that further samples take together, and their share of ``--timeout``, at most (heuristic:
 #: the rules take 170 calls on a small op).
 MOST_CALLS, SHARE_OF_TIMEOUT = 90, 0.1
@@ -324,10 +328,34 @@ class FurtherSamples:
         yield from with_empty_lengths(op, sample)
         yield from with_equal_eigenvalues(op, sample)
         expected = coverage is not None and for_complex(coverage, transforms=False)
-        for designed in as_complex(op, sample, expected=expected):
-            real = self._meant_real(designed.sample)
-            yield from as_complex(op, sample, expected=expected, real=real) if real else (designed,)
+        yield from self._of_complex(expected=expected)
         yield from as_batch(op, sample)
+
+    def _of_complex(self, *, expected: bool) -> Iterator[Designed]:
+        """Complex numbers in all inputs but those that are meant to be real. Where forward refuses
+        that, an input may have to be real: one stays so, then all but one, until forward takes
+        what is left."""
+        op, sample = self.subject.op, self.subject.sample
+        for designed in as_complex(op, sample, expected=expected):
+            if self._forward_watched(nullcontext(), designed.sample):
+                real = self._meant_real(designed.sample)
+                with_real = as_complex(op, sample, expected=expected, real=real)
+                yield from with_real if real else (designed,)
+                return
+            yield self._partly_complex(designed, expected=expected) or designed
+
+    def _partly_complex(self, refused: Designed, *, expected: bool) -> Designed | None:
+        """The first that forward takes of those in which an input of ``refused`` stays real, and of
+        those in which a single one is complex; None too where backward wants others real."""
+        op, sample = self.subject.op, self.subject.sample
+        named = refused.sample.named_tensors(op.signature)
+        names = [name for name, tensor in named if tensor.is_complex()]
+        kept = [{name} for name in names] + [set(names) - {name} for name in names]
+        for real in kept if 1 < len(names) <= MOST_REAL else ():
+            for one in as_complex(op, sample, expected=expected, real=real):
+                if self._forward_watched(nullcontext(), one.sample):
+                    return None if self._meant_real(one.sample) else one
+        return None
 
     def _ranking(self, sample: Sample) -> Iterator[str]:
         """Names of the tensors of which only the order counts: outputs stay the same, to the last

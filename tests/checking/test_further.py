@@ -749,6 +749,45 @@ def test_an_input_whose_gradient_is_real_stays_real_where_others_are_complex():
     assert message == "wrong gradient for `z` with complex numbers"
 
 
+def shrunk(ctx, z, bias):
+    r = z.abs()
+    active = r + bias > 0  # which no complex bias is
+    unit = z / r.clamp_min(1e-12)
+    ctx.save_for_backward(r, unit, active, bias)
+    return torch.where(active, (r + bias) * unit, torch.zeros_like(z))
+
+
+def shrunk_right(ctx, g):
+    r, unit, active, bias = ctx.saved_tensors
+    g = torch.where(active, g, torch.zeros_like(g))
+    along, ratio = (g * unit.conj()).real, bias / r.clamp_min(1e-12)
+    return g * (1 + ratio) - ratio * along * unit, along.sum(0)
+
+
+def shrunk_wrong(ctx, g):
+    r, unit, active, bias = ctx.saved_tensors
+    g = torch.where(active, g, torch.zeros_like(g))
+    along, ratio = (g * unit.conj()).real, bias / r.clamp_min(1e-12)
+    return g * (1 + ratio) - ratio * along * unit.conj(), along.sum(0)
+
+
+def shrunk_refusing(ctx, g):
+    _, unit, active, _ = ctx.saved_tensors
+    if unit.is_complex():
+        raise NotImplementedError("complex numbers")
+    return torch.where(active, g, torch.zeros_like(g)), (g * unit.conj() * active).sum(0)
+
+
+def test_an_input_that_forward_compares_stays_real_where_others_are_complex():
+    codes = ["GL1", "GL2", "GL302", "GL4"]
+    report = check(op(shrunk, shrunk_right), select=codes)
+    assert red(report) == []
+    assert "with complex numbers" in {t.label for t in report.tried if t.verdict == "right"}
+    (message,) = [message for _, message in red(check(op(shrunk, shrunk_wrong), select=codes))]
+    assert message == "wrong gradient for `z` with complex numbers"
+    assert red(check(op(shrunk, shrunk_refusing), select=codes)) == []
+
+
 def power_of_sigmoid(ctx, x, alpha=2):
     alpha = torch.tensor(float(alpha), dtype=x.dtype)
     ctx.save_for_backward(x, alpha)

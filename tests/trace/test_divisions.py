@@ -121,7 +121,7 @@ def test_quotients_by_nothing_but_zeros(
     assert found.infinite is infinite
 
 
-@torch.library.custom_op("gradlint_tests::scaled_sinc", mutates_args=())
+@torch.library.custom_op("gradlint_divisions::scaled_sinc", mutates_args=())
 def scaled_sinc(x: Tensor, rate: Tensor) -> Tensor:
     return rate * torch.sin(x) / x
 

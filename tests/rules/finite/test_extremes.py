@@ -792,12 +792,12 @@ def test_what_autograd_has_not_finite_either_is_information(
     assert (found[0] == "info") == (explained is not None)
 
 
-@torch.library.custom_op("gradlint_tests::clipped_ratio", mutates_args=())
+@torch.library.custom_op("gradlint_extremes::clipped_ratio", mutates_args=())
 def clipped_ratio(x: Tensor) -> Tensor:
     return x.exp().clamp(max=1.0)
 
 
-@torch.library.custom_op("gradlint_tests::stable_sigmoid", mutates_args=())
+@torch.library.custom_op("gradlint_extremes::stable_sigmoid", mutates_args=())
 def stable_sigmoid(x: Tensor) -> Tensor:
     return x.sigmoid()
 
