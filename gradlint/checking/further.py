@@ -93,6 +93,9 @@ from gradlint.trace.divisions import ZeroDivisors
 from gradlint.trace.graph import python_nodes
 from gradlint.trace.op_io import OpRaised, Output
 
+#: Makes samples with complex numbers in all inputs but those named.
+Beside = Callable[[set[str]], Iterator[Designed]]
+
 #: Inputs of which one is kept real in turns where forward does not take all as complex numbers
 #: (heuristic: twice as many calls of forward).
 MOST_REAL = 5
@@ -335,26 +338,26 @@ class FurtherSamples:
         """Complex numbers in all inputs but those that are meant to be real. Where forward refuses
         that, an input may have to be real: one stays so, then all but one, until forward takes
         what is left."""
-        op, sample = self.subject.op, self.subject.sample
-        for designed in as_complex(op, sample, expected=expected):
-            if self._forward_watched(nullcontext(), designed.sample):
-                real = self._meant_real(designed.sample)
-                with_real = as_complex(op, sample, expected=expected, real=real)
-                yield from with_real if real else (designed,)
-                return
-            yield self._partly_complex(designed, expected=expected) or designed
 
-    def _partly_complex(self, refused: Designed, *, expected: bool) -> Designed | None:
+        def beside(real: set[str]) -> Iterator[Designed]:
+            return as_complex(self.subject.op, self.subject.sample, expected=expected, real=real)
+
+        for designed in beside(set()):
+            if self._forward_watched(nullcontext(), designed.sample):
+                real = self._meant_real(designed.sample, beside)
+                yield from beside(real) if real else (designed,)
+            else:
+                yield self._partly_complex(designed, beside) or designed
+
+    def _partly_complex(self, refused: Designed, beside: Beside) -> Designed | None:
         """The first that forward takes of those in which an input of ``refused`` stays real, and of
         those in which a single one is complex; None too where backward wants others real."""
-        op, sample = self.subject.op, self.subject.sample
-        named = refused.sample.named_tensors(op.signature)
-        names = [name for name, tensor in named if tensor.is_complex()]
+        names = self._complex_inputs(refused.sample)
         kept = [{name} for name in names] + [set(names) - {name} for name in names]
         for real in kept if 1 < len(names) <= MOST_REAL else ():
-            for one in as_complex(op, sample, expected=expected, real=real):
+            for one in beside(real):
                 if self._forward_watched(nullcontext(), one.sample):
-                    return None if self._meant_real(one.sample) else one
+                    return None if any(self._given_real(one.sample).values()) else one
         return None
 
     def _ranking(self, sample: Sample) -> Iterator[str]:
@@ -372,23 +375,53 @@ class FurtherSamples:
             if same_outputs(outputs, subject.run.outputs):
                 yield name
 
-    def _meant_real(self, sample: Sample) -> set[str]:
+    def _meant_real(self, sample: Sample, beside: Beside) -> set[str]:
         """The inputs for which backward returns real gradients where all are complex, and complex
-        ones for others: they are meant to be real, unless the documentation speaks of complex ones
-        alone, and no argument is complex yet that it may speak of."""
-        op, problem = self.subject.op, self.subject.problem
+        ones for others, or does so once they are real beside complex ones: they are meant to be
+        real, unless the documentation speaks of complex ones alone, and no argument is complex yet
+        that it may speak of.
+
+        Args:
+            sample: all of them complex.
+            beside: makes samples in which some stay real.
+        """
+        op = self.subject.op
         text = prose(op.defining) if op.defining is not None else ""
         named = self.subject.sample.named_tensors(op.signature)
         if documented_complex(text) and not any(tensor.is_complex() for _, tensor in named):
             return set()
-        there = Subject(op, sample, self.subject.settings)
-        there.problem.preserve_state = problem.preserve_state
+        given = self._given_real(sample)
+        real = {name for name, is_real in given.items() if is_real}
+        names = self._complex_inputs(sample)
+        if not real and 1 < len(names) <= MOST_REAL:
+            real = {name for name in names if self._is_real_by_itself(name, beside)}
+        return real if len(real) < len(given) else set()
+
+    def _is_real_by_itself(self, name: str, beside: Beside) -> bool:
+        """Whether backward returns a real gradient for ``name`` alone where the others are
+        complex, of its own accord: what is computed with them is complex."""
+        for one in beside({name}):
+            given = self._given_real(one.sample, all_inputs=True)
+            return given.pop(name, False) and not any(given.values())
+        return False
+
+    def _complex_inputs(self, sample: Sample) -> list[str]:
+        named = sample.named_tensors(self.subject.op.signature)
+        return [name for name, tensor in named if tensor.is_complex()]
+
+    def _given_real(self, sample: Sample, *, all_inputs: bool = False) -> dict[str, bool]:
+        """Whether backward returns a real gradient, for each complex input of ``sample``, or for
+        each that there is."""
+        there = Subject(self.subject.op, sample, self.subject.settings)
+        there.problem.preserve_state = self.subject.problem.preserve_state
         items, _ = returned_tensors(there)
-        problem.forward_calls += there.problem.forward_calls
-        problem.backward_calls += there.problem.backward_calls
-        complex_ones = [item for item in items if item.meta and item.meta.dtype.is_complex]
-        real = {item.name for item in complex_ones if not item.value.is_complex()}
-        return real if len(real) < len(complex_ones) else set()
+        self.subject.problem.forward_calls += there.problem.forward_calls
+        self.subject.problem.backward_calls += there.problem.backward_calls
+        return {
+            item.name: not item.value.is_complex()
+            for item in items
+            if item.meta and (item.meta.dtype.is_complex or all_inputs)
+        }
 
     def _around_moved(self, watched: Comparisons) -> Iterator[Designed]:
         """The sample with all numbers away from their defaults, on both sides of the thresholds

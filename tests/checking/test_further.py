@@ -788,6 +788,44 @@ def test_an_input_that_forward_compares_stays_real_where_others_are_complex():
     assert red(check(op(shrunk, shrunk_refusing), select=codes)) == []
 
 
+def blended(ctx, k, measured, lam):
+    ctx.save_for_backward(k, measured, lam)
+    return (k + lam * measured) / (1 + lam)
+
+
+def blended_right(ctx, g):
+    k, measured, lam = ctx.saved_tensors
+    keep = 1 / (1 + lam)  # real, as the weight is
+    pull = (g.conj() * (measured - k)).real * keep**2
+    return g * keep, g * lam * keep, pull.sum_to_size(lam.shape)
+
+
+def blended_wrong(ctx, g):
+    of_k, of_measured, of_lam = blended_right(ctx, g)
+    return of_k, of_measured.conj(), of_lam
+
+
+def multiplied(ctx, z, w):
+    ctx.save_for_backward(z, w)
+    return z * w
+
+
+def multiplied_wrong(ctx, g):
+    z, w = ctx.saved_tensors
+    return g * w, g * z.conj()  # right where w is real
+
+
+def test_an_input_that_gets_a_real_gradient_once_it_is_real_stays_real():
+    codes = ["GL1", "GL2", "GL302", "GL4"]
+    report = check(op(blended, blended_right), select=codes)
+    assert red(report) == []
+    assert "with complex numbers" in {t.label for t in report.tried if t.verdict == "right"}
+    (message,) = [message for _, message in red(check(op(blended, blended_wrong), select=codes))]
+    assert message == "wrong gradient for `measured` with complex numbers"
+    (message,) = [m for _, m in red(check(op(multiplied, multiplied_wrong), select=codes))]
+    assert message == "wrong gradient for `z` with complex numbers"
+
+
 def power_of_sigmoid(ctx, x, alpha=2):
     alpha = torch.tensor(float(alpha), dtype=x.dtype)
     ctx.save_for_backward(x, alpha)
