@@ -20,6 +20,7 @@ from gradlint.inputs._annotations import (
 from gradlint.inputs._backward_returns import read_returns
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
+from gradlint.inputs._held_parameters import axes_of_parameter
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
@@ -43,6 +44,9 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
     ("shape", (tuple, list)),
     ("dict", dict),
 )
+#: Weight of the evidence for a number of axes where a module passes a parameter that has as many:
+#: as what the code asserts.
+_OF_PARAMETER = 4.0
 #: Weight of the evidence for two axes where an argument says which one: above that of a name, below
 #: that of what the code asserts.
 _ALONG_AN_AXIS = 2.0
@@ -253,6 +257,10 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
                     evidence.say(kind, 2.5)
             if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
                 evidence.unit_axes.append(int(match.group(1)))
+            axes = axes_of_parameter(hint.expression)
+            if axes is not None:
+                evidence.say("tensor", 2.5)
+                evidence.rank(len(axes), _OF_PARAMETER)
             read_annotation_text(evidence, hint.annotation, 2.0)
             if hint.name and hint.name != name:
                 other = Evidence(hint.name)

@@ -13,6 +13,7 @@ from torch.autograd import Function
 
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
+from gradlint.inputs._held_parameters import axes_of_parameter
 from gradlint.inputs._infer import infer
 from gradlint.inputs._names import inverse_of, kinds, square_domain
 from gradlint.inputs._proposals import propose
@@ -464,3 +465,62 @@ def test_what_weighs_each_tensor_of_a_list_is_a_vector():
     assert found["weights"].ranks.get(1, 0.0) == 3.0
     assert found["table"].ranks.get(1, 0.0) < 3.0
     assert found["rows"].ranks.get(1, 0.0) < 3.0
+
+
+class Response(Function):
+    """A layer below passes it two vectors and a number."""
+
+    @staticmethod
+    def forward(ctx, x, level, slope, gain):
+        ctx.save_for_backward(x, level, slope, gain)
+        return gain * torch.sigmoid(slope * (x - level))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, level, slope, gain = ctx.saved_tensors
+        y = torch.sigmoid(slope * (x - level))
+        z = gain * g * y * (1 - y)
+        of_slope = (z * (x - level)).reshape(-1, slope.numel()).sum(0)
+        return z * slope, -(z * slope).reshape(-1, slope.numel()).sum(0), of_slope, (g * y).sum()
+
+
+class ResponseLayer(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.level = torch.nn.Parameter(torch.zeros(width))
+        self.slope = torch.nn.Parameter(0.1 * torch.ones((width,)))
+        self.gain = torch.nn.Parameter(torch.tensor(float(width)))
+
+    def forward(self, x):
+        return Response.apply(x, self.level, self.slope, self.gain)
+
+
+def test_parameters_that_a_module_passes_have_the_axes_that_it_gives_them():
+    found = evidence(Response)
+    likely = {
+        name: max(found[name].ranks, key=found[name].ranks.get, default=None) for name in found
+    }
+    assert (likely["level"], likely["slope"], likely["gain"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("expression", "axes"),
+    [
+        ("nn.Parameter(torch.zeros(width))", ("width",)),
+        ("torch.nn.Parameter(torch.randn(a, 2 * b) * 0.1)", ("a", "2 * b")),
+        ("Parameter(torch.full((1, c, 1), 0.25))", ("1", "c", "1")),
+        ("nn.Parameter(torch.tensor([0.1, 0.2]))", ("2",)),
+        ("nn.Parameter(torch.tensor(0.5))", ()),
+        ("nn.Parameter(torch.tensor(float(a)), requires_grad=True)", ()),
+        ("nn.Parameter(torch.tensor(initial))", None),
+        ("nn.Parameter(torch.ones(normalized_shape))", None),
+        ("nn.Parameter(torch.ones(*sizes))", None),
+        ("nn.Parameter(torch.tensor([[1.0]]))", None),
+        ("nn.Parameter(weight.clone())", None),
+        ("torch.zeros(width)", None),
+        ("self.weight", None),
+        ("", None),
+    ],
+)
+def test_axes_of_a_parameter(expression, axes):
+    assert axes_of_parameter(expression) == axes
