@@ -92,8 +92,8 @@ STATE_SHOWN = 3
 
 #: Why a rule can't judge an operator that runs, but not several times over.
 MEMORY_RAN_OUT = (
-    "memory ran out in this check, not on the sample: allow more by --memory, or give smaller "
-    "inputs or a smaller module (--inputs)"
+    "memory ran out in this check, not on the sample: allow more by --memory, or check it with "
+    "smaller inputs (--inputs) or smaller parameters"
 )
 
 #: Sees what every rule came to, with the op on the sample that it looked at.
@@ -624,8 +624,8 @@ def _not_supported(subject: Subject, rule: Rule) -> str:
     return refused and f"not supported in {refused}"
 
 
-def _within_memory(outcome: Outcome, subject: Subject, rule: Rule) -> Outcome:
-    """``outcome``, or that memory ran out during ``rule``: where the operator ran on its sample,
+def _within_memory(outcome: Outcome, subject: Subject) -> Outcome:
+    """``outcome``, or that memory ran out in this check: where the operator ran on its sample,
     copies that a check makes are what it was too much for."""
     if subject.run.error is not None:
         return outcome
@@ -661,7 +661,7 @@ def _run(subject: Subject, rule: Rule, emit: Emit, rules: Sequence[Rule]) -> Out
                 outcome = Outcome("skipped", note=left_out) if left_out else rule.probe(subject)
             if not subject.settings.untrusted:
                 outcome = without_suppressed(outcome, subject.op.ignores)
-            outcome = _within_memory(as_loud_as_evidence(outcome, subject.settings), subject, rule)
+            outcome = _within_memory(as_loud_as_evidence(outcome, subject.settings), subject)
         except OpRaised as raised:
             name = type(raised.error).__name__
             outcome = Outcome(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 #: Attributes of a module that hold functions which others hung onto it.
-_HOOKS = (*("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 #: Kinds of operator, as they stand in reports.
 KINDS = ("function", "callable", "module", "library", "formula")
