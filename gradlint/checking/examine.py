@@ -52,6 +52,7 @@ from gradlint.model.report import (
     ACCEPTED_IN,
     IGNORED_BY_OP,
     IGNORED_IN_SETTINGS,
+    MEMORY_RAN_OUT,
     Accepted,
     Check,
     Finding,
@@ -89,12 +90,6 @@ REACHING = ("GL110", "GL402", "GL405", "GL7")
 
 #: Attributes of a module that a note names, at most.
 STATE_SHOWN = 3
-
-#: Why a rule can't judge an operator that runs, but not several times over.
-MEMORY_RAN_OUT = (
-    "memory ran out in this check, not on the sample: allow more by --memory, or check it with "
-    "smaller inputs (--inputs) or smaller parameters"
-)
 
 #: Sees what every rule came to, with the op on the sample that it looked at.
 Witness = Callable[[Subject, Outcome], None]

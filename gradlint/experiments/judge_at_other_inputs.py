@@ -14,6 +14,7 @@ import torch
 
 from gradlint.experiments.call_budget import SINGLE_DIRECTION, decide_within
 from gradlint.experiments.differentiable_maps import first_order, float64_twin
+from gradlint.experiments.raised_errors import is_memory_used_up
 from gradlint.experiments.subject import Subject
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
@@ -128,7 +129,8 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
             subject, there, merged(map, by_dtype(map, moved)), SINGLE_DIRECTION
         )
     except OpRaised as raised:
-        found.verdict, found.error = RAISED, raised
+        used_up = is_memory_used_up(there, str(raised.error))
+        found.verdict, found.error = REFUSED if used_up else RAISED, raised
         return found
     broken = [k for k in moved if not _finite(found.gradients[k])]
     if broken:

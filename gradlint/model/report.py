@@ -24,6 +24,12 @@ SCHEMA_VERSION = 1
 IGNORED_BY_OP, IGNORED_IN_SETTINGS = "ignored by the op", "ignored in pyproject.toml"
 ACCEPTED_IN = "accepted in"
 
+#: Why a rule can't judge an operator that runs, but not several times over.
+MEMORY_RAN_OUT = (
+    "memory ran out in this check, not on the sample: allow more by --memory, or check it with "
+    "smaller inputs (--inputs) or smaller parameters"
+)
+
 #: How parts of a check's note begin that say what it left out: inputs at which the op is too slow
 #: (as gradlint.ops.patience writes it), and sizes for which no time or calls were left.
 NOT_TRIED, SIZES_LEFT_OUT = "not tried: ", "further sizes are left out: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from gradlint.checking.finding_causality import grouped
@@ -35,6 +35,7 @@ from gradlint.model.report import (
     ACCEPTED_IN,
     IGNORED_BY_OP,
     IGNORED_IN_SETTINGS,
+    MEMORY_RAN_OUT,
     NOT_TRIED,
     SIZES_LEFT_OUT,
     Accepted,
@@ -291,10 +292,25 @@ class Collector:
         if self.current is None or self.current[0] not in _CHOOSING:
             return False
         sample = self.current[1]
-        return any(
-            check.sample == sample and check.verdict in ("pass", "fail")
-            for check in self.report.checks
-        )
+        return any(check.sample == sample for check in self._judged())
+
+    def _judged(self) -> Iterator[Check]:
+        """The checks that came to a verdict, for which the op has returned."""
+        return (check for check in self.report.checks if check.verdict in ("pass", "fail"))
+
+    def memory_ran_out(self) -> bool:
+        """Note that memory ran out for what a check keeps beside the op, which is no fault of one
+        that has returned before; whether it has."""
+        if self.current is None:
+            return False
+        code, sample = self.current
+        if code == FURTHER:
+            self.add_note(f"not tried {sample}: memory ran out")
+            return True
+        if code in _BESIDE_RULES or not any(self._judged()):
+            return False
+        self.report.checks.append(Check(code, "inconclusive", sample, note=MEMORY_RAN_OUT))
+        return True
 
     def too_slow(self, phase: str, timeout: float) -> None:
         """What was running took too long on inputs that it chose."""

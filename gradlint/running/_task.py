@@ -32,6 +32,7 @@ from gradlint.running.events import (
     LastWord,
     NoInputs,
     OpRaised,
+    OutOfMemory,
     Pid,
     Replaced,
     Touched,
@@ -421,10 +422,7 @@ class TargetTask:
                 f"{self._last.account.line}"
             )
             return False
-        current = self._collector.current
-        if ending.killed == "timeout" and current is not None and current[0] == FURTHER:
-            # The arguments were gradlint's choice: that the op takes long there is no fault.
-            self._collector.add_note(f"not tried {current[1]}: too slow")
+        if self._left_out(ending):
             return False
         if not isinstance(self._last, (Forgery, Replaced)):
             how = "timed out" if ending.killed == "timeout" else "process crashed"
@@ -435,6 +433,17 @@ class TargetTask:
             self._collector.too_slow(ending.phase, self.timeout)
             return False
         return self._add(self._finding(ending))
+
+    def _left_out(self, ending: Ending) -> bool:
+        """Whether what was running could not end for what gradlint chose or kept, and is noted."""
+        if isinstance(self._last, OutOfMemory) and ending.killed is None:
+            return self._collector.memory_ran_out()
+        current = self._collector.current
+        if ending.killed == "timeout" and current is not None and current[0] == FURTHER:
+            # The arguments were gradlint's choice: that the op takes long there is no fault.
+            self._collector.add_note(f"not tried {current[1]}: too slow")
+            return True
+        return False
 
     def _finding(self, ending: Ending) -> Finding:
         scene = Scene(

@@ -32,6 +32,7 @@ from gradlint.running.events import (
     FrameRow,
     Hello,
     Internal,
+    LastWord,
     OpRaised,
     OutOfMemory,
     Pid,
@@ -189,20 +190,36 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error) or (judge.changed() if judge is not None else [])
-        from gradlint.trace.op_io import OpRaised as RaisedByOp  # noqa: PLC0415 (loads torch)
-
-        if isinstance(error, RaisedByOp):
-            channel.send_last(OpRaised(_account(error.error, watch, error.phase)))
-        elif replaced:
-            channel.send_last(Replaced(_account(error, watch), replaced))
-        elif judge is not None and (settings := needs.changed(error)):
-            channel.send_last(Replaced(_account(error, watch), settings, settings=True))
-        else:
-            channel.send_last(Internal(_account(error, watch)))
+        settings = needs.changed(error) if judge is not None else []
+        channel.send_last(_last_word(error, watch, replaced, settings))
     except BaseException as error:
         channel.send_last(Raised(_account(error, watch)))
     else:
         channel.send_last(Done())
+
+
+def _last_word(
+    error: Exception, watch: PhaseWatch, replaced: list[str], settings: list[str]
+) -> LastWord:
+    """What to say of ``error``, which the work ended with.
+
+    Args:
+        replaced: names of functions that user code replaced, which may be to blame.
+        settings: the same, of settings of torch.
+    """
+    from gradlint.experiments.raised_errors import (  # noqa: PLC0415 (loads torch)
+        is_out_of_memory,
+    )
+    from gradlint.trace.op_io import OpRaised as RaisedByOp  # noqa: PLC0415 (loads torch)
+
+    if isinstance(error, RaisedByOp):
+        return OpRaised(_account(error.error, watch, error.phase))
+    account = _account(error, watch)
+    if replaced:
+        return Replaced(account, replaced)
+    if settings:
+        return Replaced(account, settings, settings=True)
+    return OutOfMemory(account) if is_out_of_memory(error) else Internal(account)
 
 
 def _doer(work: Work[Any]) -> Callable[[Work[Any], Emit], None]:

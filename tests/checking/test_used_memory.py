@@ -7,8 +7,7 @@ import torch
 from torch.autograd import Function
 
 import gradlint
-from gradlint.checking.examine import MEMORY_RAN_OUT
-from gradlint.model.report import Check, Finding
+from gradlint.model.report import MEMORY_RAN_OUT, Check, Finding
 
 REFUSED = (
     "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "

@@ -42,4 +42,12 @@ class Bug(_Op):
 
 
 class Memory(_Op):
+    plan: ClassVar[dict[str, str]] = {"GL101": "memory"}
+
+
+class MemoryInALaterRule(_Op):
     plan: ClassVar[dict[str, str]] = {"GL301": "memory"}
+
+
+class RefusedInALaterRule(_Op):
+    plan: ClassVar[dict[str, str]] = {"GL301": "refused"}

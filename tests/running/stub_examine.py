@@ -15,7 +15,7 @@ CODES = ("GL101", "GL301", "GL401")
 
 def examine(op: Any, samples: Any, settings: Any, emit: Emit, done: frozenset[Any]) -> None:
     """The contract of ``gradlint.checking.examine``; the behaviour is in ``op.function.plan``:
-    code → "pass", "finding", "crash", "hang", "bug", "memory"."""
+    code → "pass", "finding", "crash", "hang", "bug", "memory", "refused"."""
     plan = getattr(op.function, "plan", {})
     emit(Samples([sample.report(op.signature) for sample in samples]))
     for sample in samples:
@@ -41,6 +41,11 @@ def _act(op: Any, sample: Any, action: str) -> None:
         raise ZeroDivisionError("a bug of gradlint's own")
     elif action == "memory":
         raise MemoryError
+    elif action == "refused":
+        raise RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
+            "memory: you tried to allocate 4194304 bytes. Error code 12 (Cannot allocate memory)"
+        )
     else:
         with phase("forward"):
             op.call(*sample.args)

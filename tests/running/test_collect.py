@@ -6,6 +6,7 @@ import pytest
 
 from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.events import (
+    FURTHER,
     Accepts,
     Anatomy,
     Begin,
@@ -23,6 +24,7 @@ from gradlint.model.events import (
     TorchVerdictMade,
 )
 from gradlint.model.report import (
+    MEMORY_RAN_OUT,
     Check,
     CheckVerdict,
     Finding,
@@ -230,6 +232,21 @@ def test_further_samples_of_a_worker_that_crashed_stay() -> None:
     assert {("further sample", "u"), ("further sample", "v")} <= made.done
     assert [sample.label for sample in made.report.samples] == ["s", "t", "u"]
     assert [(item.label, item.verdict) for item in made.report.tried] == [("u", "wrong")]
+
+
+def test_memory_that_ran_out_beside_an_op_that_ran_is_noted() -> None:
+    made = collector(*START, *ran("GL003", "s"), Begin("GL101", "t"))
+    assert made.memory_ran_out()
+    assert made.report.checks[-1] == Check("GL101", "inconclusive", "t", note=MEMORY_RAN_OUT)
+    made = collector(*START, *ALL, Begin(FURTHER, "with n=2"))
+    assert made.memory_ran_out()
+    assert made.report.notes == ["not tried with n=2: memory ran out"]
+
+
+def test_memory_that_ran_out_before_an_op_ran_may_be_its_fault() -> None:
+    made = collector(*START, Begin("GL003", "s"))
+    assert not made.memory_ran_out()
+    assert made.report.checks == []
 
 
 def test_what_was_found_at_a_guess_that_gives_way_is_forgotten() -> None:

@@ -10,7 +10,7 @@ import pytest
 from stub_examine import examine
 
 from gradlint.base.errors import GradlintError
-from gradlint.model.report import TargetReport
+from gradlint.model.report import MEMORY_RAN_OUT, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.running.run import Run, execute, run
 
@@ -83,6 +83,21 @@ def test_want_of_memory_in_a_rule_is_no_internal_error() -> None:
     result = check("Memory")
     assert [item.code for item in only(result).findings] == ["GL007"]
     assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("op", ["MemoryInALaterRule", "RefusedInALaterRule"])
+def test_want_of_memory_beside_an_op_that_ran_is_no_fault_of_it(op: str) -> None:
+    result = check(op)
+    report = only(result)
+    assert report.findings == []
+    assert {item.code: item.verdict for item in report.checks} == {
+        "GL101": "pass",
+        "GL301": "inconclusive",
+        "GL401": "pass",
+    }
+    assert [item.note for item in report.checks if item.code == "GL301"] == [MEMORY_RAN_OUT]
+    assert result.internal == []
+    assert result.exit_code == 0
 
 
 def test_a_bug_of_gradlint_is_exit_3_and_the_rest_goes_on() -> None:
