@@ -7,7 +7,13 @@ import torch
 from torch.autograd import Function
 
 import gradlint
+from gradlint.experiments.judge_at_other_inputs import RAISED, judge_at_other_inputs
+from gradlint.experiments.judge_at_other_inputs import REFUSED as REFUSED_THERE
+from gradlint.experiments.subject import Subject
 from gradlint.model.report import MEMORY_RAN_OUT, Check, Finding
+from gradlint.model.sample import Sample
+from gradlint.model.settings import Settings
+from gradlint.targets.build import from_object
 
 REFUSED = (
     "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you "
@@ -77,3 +83,26 @@ def test_a_single_large_allocation_is_the_operators_own(
     check, findings = checked(op, GIVEN + 1, monkeypatch)
     assert check.verdict == "fail"
     assert "can't allocate memory" in findings[0].cause_text
+
+
+class RefusedElsewhere(RefusedBackward):
+    """Is refused it where a number is above one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.refused = bool((x > 1).any())
+        return 2 * x
+
+
+@pytest.mark.parametrize(("refused", "verdict"), [(8, REFUSED_THERE), (GIVEN + 1, RAISED)])
+def test_at_inputs_that_a_check_chose(
+    refused: int, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Refused, "bytes", refused)
+    x = torch.linspace(-1.0, 1.0, 12, dtype=torch.float64).reshape(3, 4)
+    here, beyond = (
+        Sample(label, "given", (value.requires_grad_(),))
+        for label, value in (("here", x), ("beyond", 3 * x))
+    )
+    subject = Subject(from_object(RefusedElsewhere), here, Settings(seed=0))
+    assert judge_at_other_inputs(subject, beyond).verdict == verdict
