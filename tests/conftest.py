@@ -25,6 +25,9 @@ from gradlint.running import server as _server
 
 HERE = Path(__file__).parent
 
+#: What a run of all tests is given.
+WHOLE = (HERE, HERE.parent)
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Read when torch is imported. Threads of several processes that wait for one another on the
     # same cores cost many times what they save; gradlint's own workers have one each too.
@@ -33,39 +36,62 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-#: Files that take longest, which begin first, so that no process is left with one of them at the
-#: end. Those that need what another one builds stand apart from it: none waits for the other.
-LONGEST = (
+#: Files whose tests start servers, programs and compilers of their own and wait for them: half of
+#: the time of all tests, marked ``slow``. The whole suite is run without them; naming a folder, a
+#: file or a test runs them, and so does ``-m`` (``-m slow``: these alone). Those that take longest
+#: begin first, so that no process is left with one of them at the end, and those that need what
+#: another one builds stand apart from it: none waits for the other.
+SLOW = (
     "kernels/test_emulated_kernels.py",
     "native/test_extension.py",
-    "test_examples.py",
+    "reproduction/test_scripts.py",
+    "running/test_cluster.py",
     "kernels/test_emulated_specs.py",
     "test_serving.py",
     "running/test_divided.py",
-    "running/test_cluster.py",
-    "running/test_attacks.py",
-    "running/test_signals.py",
-    "cli/test_check_command.py",
-    "running/test_hostile.py",
-    "running/test_confirming.py",
-    "rules/test_plan.py",
-    "kernels/test_planted_faults.py",
     "running/test_supervision.py",
-    "test_watching.py",
-    "kernels/test_faulty_twins.py",
-    "rules/test_texts.py",
-    "kernels/test_emulation.py",
-    "numerics/test_twin.py",
-    "running/test_interrupt.py",
-    "overrides/test_overrides.py",
-    "numerics/test_decide.py",
-    "benchmarks/test_planted_bugs.py",
-    "benchmarks/test_operator_database.py",
-    "benchmarks/test_user_operators.py",
     "running/test_confinement.py",
+    "test_watching.py",
+    "running/test_signals.py",
     "recorded/test_bad_programs.py",
     "cache/test_cached_runs.py",
     "recorded/test_watching.py",
+    "running/test_interrupt.py",
+    "benchmarks/test_reproduction.py",
+    "kernels/test_faulty_twins.py",
+    "gpu/test_suite.py",
+    "running/test_server.py",
+    "native/test_build.py",
+    "test_checker.py",
+    "running/test_sanitizer.py",
+    "running/test_load.py",
+    "running/test_serving_many.py",
+    "recorded/test_commands.py",
+    "test_sample_repository.py",
+    "kernels/test_emulated_twins.py",
+)
+
+#: The files that take longest of all others.
+LONGEST = (
+    "running/test_confirming.py",
+    "rules/test_plan.py",
+    "kernels/test_planted_faults.py",
+    "running/test_attacks.py",
+    "repair/test_declared.py",
+    "running/test_hostile.py",
+    "kernels/test_emulation.py",
+    "numerics/test_twin.py",
+    "cli/test_check_command.py",
+    "test_examples.py",
+    "fuzz/test_fuzz.py",
+    "numerics/test_decide.py",
+    "benchmarks/test_operator_database.py",
+    "rules/test_texts.py",
+    "benchmarks/test_user_operators.py",
+    "repair/test_search.py",
+    "benchmarks/test_planted_bugs.py",
+    "checking/test_further.py",
+    "overrides/test_overrides.py",
 )
 
 
@@ -77,10 +103,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, all others in their order."""
-    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files first, all others in their order; slow ones marked, and left out of a run
+    of the whole suite that does not choose by marks."""
+    places = {HERE / name: place for place, name in enumerate((*SLOW, *LONGEST))}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+    slow = [item for item in items if places.get(item.path, len(places)) < len(SLOW)]
+    for item in slow:
+        item.add_marker("slow")
+    if not config.option.markexpr and all(Path(arg).resolve() in WHOLE for arg in config.args):
+        config.hook.pytest_deselected(items=slow)
+        items[:] = items[len(slow) :]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,10 +9,12 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.conftest import LONGEST
+from tests.conftest import LONGEST, SLOW, pytest_collection_modifyitems
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -131,5 +133,47 @@ def test_what_every_command_needs_is_light(module: str) -> None:
 
 
 def test_the_files_that_begin_first_are_there() -> None:
-    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
-    assert len(set(LONGEST)) == len(LONGEST)
+    names = (*SLOW, *LONGEST)
+    assert [name for name in names if not (ROOT / "tests" / name).is_file()] == []
+    assert len(set(names)) == len(names)
+
+
+class Collected:
+    """What pytest collects, as far as it is asked."""
+
+    def __init__(self, name: str) -> None:
+        self.path = ROOT / "tests" / name
+        self.marks: list[str] = []
+
+    def add_marker(self, name: str) -> None:
+        self.marks.append(name)
+
+
+@pytest.mark.parametrize(
+    ("args", "marks", "expected"),
+    [
+        (["tests"], "", False),  # what pyproject.toml says, without arguments
+        ([str(ROOT)], "", False),
+        (["tests"], "slow", True),
+        (["tests"], "slow or not slow", True),
+        (["tests/running"], "", True),
+        (["tests", "tests/running/test_load.py"], "", True),
+        (["tests/running/test_load.py::test_any"], "", True),
+    ],
+)
+def test_slow_tests_are_left_out_of_a_run_of_all(
+    args: list[str], marks: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    left_out: list[Collected] = []
+    config: Any = SimpleNamespace(
+        args=args,
+        option=SimpleNamespace(markexpr=marks),
+        hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items)),
+    )
+    quick, slow = Collected("running/test_spool.py"), Collected("running/test_load.py")
+    items: list[Any] = [quick, slow]
+    pytest_collection_modifyitems(config, items)
+    assert (quick.marks, slow.marks) == ([], ["slow"])
+    assert items == ([slow, quick] if expected else [quick])
+    assert left_out == ([] if expected else [slow])
