@@ -263,10 +263,12 @@ class Collector:
     def op_raised(self, phase: str, line: str) -> None:
         """The op raised in a later call, where what was running could not go on."""
         note = f"{phase} raised {line} in a later call"
-        if self.current is None:
+        code, sample = self.current or ("", "")
+        if code == FURTHER:
+            self.add_note(f"not tried {sample}: {note}")
+        elif not code or code in _BESIDE_RULES:
             self.add_note(note)
         else:
-            code, sample = self.current
             self.report.checks.append(Check(code, "inconclusive", sample, note=note))
 
     def accepts_end(self, what: str) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from gradlint.model.coverage import FunctionCoverage
 from gradlint.model.events import (
+    ANATOMY,
     FURTHER,
     Accepts,
     Anatomy,
@@ -241,6 +242,22 @@ def test_memory_that_ran_out_beside_an_op_that_ran_is_noted() -> None:
     made = collector(*START, *ALL, Begin(FURTHER, "with n=2"))
     assert made.memory_ran_out()
     assert made.report.notes == ["not tried with n=2: memory ran out"]
+
+
+def test_an_op_that_raised_later_leaves_its_rule_undecided() -> None:
+    made = collector(*START, Begin("GL003", "s"))
+    made.op_raised("forward", "ValueError: no")
+    note = "forward raised ValueError: no in a later call"
+    assert made.report.checks == [Check("GL003", "inconclusive", "s", note=note)]
+    for begun, told in (
+        (START, note),
+        ([*START, *ALL, Begin(ANATOMY, "s")], note),
+        ([*START, *ALL, Begin(FURTHER, "with n=2")], f"not tried with n=2: {note}"),
+    ):
+        made = collector(*begun)
+        made.op_raised("forward", "ValueError: no")
+        assert made.report.notes == [told]
+        assert all(check.verdict == "pass" for check in made.report.checks)
 
 
 def test_memory_that_ran_out_before_an_op_ran_may_be_its_fault() -> None:
