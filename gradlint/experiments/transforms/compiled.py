@@ -102,7 +102,7 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
     other = problem.through(transform)
     torch._dynamo.reset()
     try:
-        with _guards_untimed():
+        with _unmeasured():
             yield other, graphs
     finally:
         torch._dynamo.reset()
@@ -111,21 +111,33 @@ def compiled(problem: Problem) -> Iterator[tuple[Problem, CompiledGraphs]]:
 
 
 @contextmanager
-def _guards_untimed() -> Iterator[None]:
-    """Dynamo does not measure how long the guards of a compiled function take. For that it empties
-    the processor's caches, 30 ms each time, which was a tenth of a check of a small op by all
-    rules; the number goes to its log alone."""
+def _unmeasured() -> Iterator[None]:
+    """Dynamo does not measure what only its own log shows: how long the guards of a compiled
+    function take, for which it empties the processor's caches (30 ms each time, a tenth of a check
+    of a small op by all rules), and with which settings it compiled."""
     import torch._dynamo.guards as guards  # noqa: PLC0415 (takes as long to load as torch)
+    import torch._dynamo.utils as utils  # noqa: PLC0415 (takes as long to load as torch)
 
-    measured = getattr(guards, "profile_guard_manager", None)  # a name of PyTorch 2.7 and later
-    if measured is None:
+    metrics: Any = getattr(utils, "get_metrics_context", dict)()  # the names are of 2.7 and later
+    with (
+        _replaced(guards, "profile_guard_manager", lambda *_: 0.0),
+        _replaced(metrics, "_on_exit", lambda *_: None),
+    ):
+        yield
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """``function`` takes the place of that ``name`` of ``owner``, where this PyTorch has it."""
+    kept = getattr(owner, name, None)
+    if kept is None:
         yield
         return
-    guards.profile_guard_manager = lambda *_: 0.0
+    setattr(owner, name, function)
     try:
         yield
     finally:
-        guards.profile_guard_manager = measured
+        setattr(owner, name, kept)
 
 
 @contextmanager
@@ -144,7 +156,7 @@ def compiled_backward(*, traced: bool) -> Iterator[None]:
     )
     run: Callable[..., Any] = _as_it_is if traced else torch.compile(backend="eager", dynamic=False)
     around = nullcontext() if enable is None else enable(run)
-    with around, _guards_untimed():
+    with around, _unmeasured():
         yield
 
 

@@ -215,7 +215,13 @@ def test_op_of_many_operators_is_compiled_where_asked_for(probed: Probed) -> Non
 
 def test_compiling_leaves_nothing_behind(probed: Probed) -> None:
     before = logging.root.manager.disable
+    torch.compile(Cube.apply, backend="eager")(torch.ones(3))
+    logged = len(torch._dynamo.utils.get_compilation_metrics())
+    assert logged > 0
     assert probed(COMPILE, Cube, point(3, 4)).verdict == "pass"
+    assert len(torch._dynamo.utils.get_compilation_metrics()) == logged
+    torch.compile(Cube.apply, backend="eager")(torch.ones(3))
+    assert len(torch._dynamo.utils.get_compilation_metrics()) > logged
     assert logging.root.manager.disable == before
     assert not torch._dynamo.compiled_autograd.compiled_autograd_enabled
     assert gc.isenabled()
