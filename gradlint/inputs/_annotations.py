@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 import inspect
 import re
-from typing import Any
+from typing import Any, get_args
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
@@ -89,10 +89,34 @@ def read_annotation(evidence: Evidence, annotation: Any) -> None:
     text = annotation if isinstance(annotation, str) else _text(annotation)
     evidence.shape = evidence.shape or jaxtyped(text)
     read_annotation_text(evidence, text)
-    if isinstance(annotation, type) and annotation.__module__ not in ("builtins", "torch"):
-        evidence.classes.append(annotation)
-        if has_fields(annotation):
+    named = _class_or_none(annotation)
+    if isinstance(named, type) and named.__module__ not in ("builtins", "torch"):
+        evidence.classes.append(named)
+        if has_fields(named):
             evidence.weights = {"value": 2 * _ANNOTATED}
+            evidence.fields = _fields(evidence, named)
+
+
+def _class_or_none(annotation: Any) -> Any:
+    """The class with fields in ``Optional[Class]``; other annotations as they are."""
+    named = [part for part in get_args(annotation) if part is not type(None)]
+    alone = len(named) == 1 and type(None) in get_args(annotation)
+    return named[0] if alone and isinstance(named[0], type) and has_fields(named[0]) else annotation
+
+
+def _fields(evidence: Evidence, made: type) -> dict[str, Evidence]:
+    """What the annotations and names of the fields of ``made`` say."""
+    found: dict[str, Evidence] = {}
+    for field in inspect.signature(made).parameters.values():
+        default = MISSING if field.default is inspect.Parameter.empty else field.default
+        own = found[field.name] = Evidence(f"{evidence.name}.{field.name}", default=default)
+        read_annotation(own, field.annotation)
+        named = Evidence(field.name)
+        read_name(named)
+        own.weights = {**named.weights, **own.weights}
+        own.ranks = named.ranks
+        own.domain = _names.square_domain(field.name) or _names.domain(field.name)
+    return found
 
 
 def _text(annotation: Any) -> str:

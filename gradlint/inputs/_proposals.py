@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs._annotations import read_annotation, read_name
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import (
     GroupGuess,
@@ -290,22 +288,15 @@ def _with_fields(item: Evidence) -> list[Proposal]:
         for step, value in enumerate(_ready_made(made)):
             found.append((ValueGuess(value, "value"), _VALUE_STEP * step))
         parts: list[TensorGuess | ValueGuess] = []
-        for field in inspect.signature(made).parameters.values():
-            default = MISSING if field.default is inspect.Parameter.empty else field.default
-            evidence = Evidence(f"{item.name}.{field.name}", default=default)
-            evidence.differentiable = item.differentiable
-            read_annotation(evidence, field.annotation)
-            named = Evidence(field.name)
-            read_name(named)
-            evidence.weights = {**named.weights, **evidence.weights}
-            evidence.ranks = named.ranks
-            evidence.domain = _names.square_domain(field.name) or _names.domain(field.name)
-            guess = ValueGuess(default, "default")
-            if default is MISSING:
-                guess = _of(evidence, [])[0][0]  # type: ignore[assignment]
+        for field in item.fields.values():
+            if field.differentiable is None:
+                field.differentiable = item.differentiable
+            guess: Guess = ValueGuess(field.default, "default")
+            if field.default is MISSING:
+                guess = _of(field, [])[0][0]
             if isinstance(guess, (TensorGuess, ValueGuess)):
                 parts.append(guess)
-        if len(parts) == len(inspect.signature(made).parameters):
+        if len(parts) == len(item.fields):
             found.append((GroupGuess(tuple(parts), made), _VALUE_STEP * len(found)))
     return found
 

@@ -99,9 +99,7 @@ class References(ast.NodeVisitor):
         if isinstance(node, ast.Name):
             return self.names.get(node.id)
         if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id == self.ctx:
-                return self.attributes.get(node.attr)
-            return self.parameter(node.value) if node.attr == "data" else None
+            return self._of_attribute(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             preserved = node.func.attr in _PRESERVING
             return self.parameter(node.func.value) if preserved else None
@@ -110,6 +108,15 @@ class References(ast.NodeVisitor):
             whole = self.parameter(node.value) if part else None
             return whole if whole is not None else self._of_inputs(node)
         return None
+
+    def _of_attribute(self, node: ast.Attribute) -> Evidence | None:
+        """What was kept on the context, or a field of a parameter: ``state.v``."""
+        if isinstance(node.value, ast.Name) and node.value.id == self.ctx:
+            return self.attributes.get(node.attr)
+        owner = self.parameter(node.value)
+        if owner is not None and node.attr in owner.fields:
+            return owner.fields[node.attr]
+        return owner if node.attr == "data" else None
 
     def root(self, node: ast.AST | None) -> Evidence | None:
         """The parameter whose elements ``node`` holds, all of them or some: ``pairs[:, 0]``,
@@ -258,6 +265,10 @@ class Statements(References):
         if isinstance(value, (ast.Tuple, ast.List)):
             for target, item in zip(targets, value.elts, strict=False):
                 self._assign(target, item)
+            return
+        whole = self.parameter(value)
+        if whole is not None and len(whole.fields) == len(targets) and not starred:
+            self._name(targets, list(whole.fields.values()))
             return
         numbers = self._as_numbers(value)
         if numbers is not None and not starred:
