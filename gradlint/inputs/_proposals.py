@@ -287,14 +287,14 @@ def _with_fields(item: Evidence) -> list[Proposal]:
             continue
         for step, value in enumerate(_ready_made(made)):
             found.append((ValueGuess(value, "value"), _VALUE_STEP * step))
-        parts: list[TensorGuess | ValueGuess] = []
+        parts: list[TensorGuess | ValueGuess | GroupGuess] = []
         for field in item.fields.values():
             if field.differentiable is None:
                 field.differentiable = item.differentiable
             guess: Guess = ValueGuess(field.default, "default")
             if field.default is MISSING:
                 guess = _of(field, [])[0][0]
-            if isinstance(guess, (TensorGuess, ValueGuess)):
+            if isinstance(guess, (TensorGuess, ValueGuess, GroupGuess)):
                 parts.append(guess)
         if len(parts) == len(item.fields):
             found.append((GroupGuess(tuple(parts), made), _VALUE_STEP * len(found)))

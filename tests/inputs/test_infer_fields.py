@@ -25,6 +25,11 @@ class Chosen(NamedTuple):
     index: Tensor
 
 
+class Outer(NamedTuple):
+    inner: State
+    rho: Tensor
+
+
 class Step(Function):
     @staticmethod
     def forward(ctx, x, z, v, i, w, r):
@@ -62,6 +67,16 @@ def wrong_unpacked(x: Tensor, s: State, w: Tensor, r: Tensor) -> tuple[Tensor, T
     return WrongStep.apply(x, z, v, i, w, r)
 
 
+def nested(x: Tensor, s: Outer, w: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+    v, i = Step.apply(x, s.inner.z, s.inner.v, s.inner.i, w, r)
+    return v + s.rho, i
+
+
+def wrong_nested(x: Tensor, s: Outer, w: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+    v, i = WrongStep.apply(x, s.inner.z, s.inner.v, s.inner.i, w, r)
+    return v + s.rho, i
+
+
 def perhaps(
     x: Tensor,
     w: Tensor,
@@ -93,6 +108,13 @@ def test_fields_that_get_gradients_are_no_indices(op):
     assert state.v.shape == state.i.shape != state.z.shape
 
 
+def test_a_state_within_a_state():
+    args = infer(from_object(nested), 0)[0].args
+    (outer,) = (arg for arg in args if isinstance(arg, Outer))
+    assert isinstance(outer.inner, State)
+    assert outer.rho.shape == outer.inner.v.shape == outer.inner.i.shape != outer.inner.z.shape
+
+
 def test_a_field_that_indexes_is_one():
     (_, chosen) = infer(from_object(picked), 0)[0].args
     assert (chosen.values.dtype, chosen.index.dtype) == (torch.float64, torch.int64)
@@ -100,7 +122,15 @@ def test_a_field_that_indexes_is_one():
 
 @pytest.mark.parametrize(
     ("op", "expected"),
-    [(step, []), (unpacked, []), (perhaps, []), (wrong, ["s.i"]), (wrong_unpacked, ["s.i"])],
+    [
+        (step, []),
+        (unpacked, []),
+        (nested, []),
+        (perhaps, []),
+        (wrong, ["s.i"]),
+        (wrong_unpacked, ["s.i"]),
+        (wrong_nested, ["s.inner.i"]),
+    ],
 )
 def test_gradients_of_fields_are_judged(op, expected):
     (report,) = gradlint.check(op, seed=0, order=1, select=["GL4"]).targets
