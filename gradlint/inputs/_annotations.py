@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 import inspect
 import re
+import sys
 from typing import Any, get_args
 
 from gradlint.inputs import _names
@@ -65,6 +66,8 @@ _SCALAR = 4.5
 _SECOND = 1.0
 #: That of a shape: what has one is a tensor, and no list of them.
 _SHAPED = 2.0
+#: Levels of classes within classes whose fields are read: they may name one another in a circle.
+_MOST_LEVELS = 3
 #: Words said of a tensor → the kind of argument that they mean.
 _KIND_IN_WORDS = (
     ("complex", r"\bcomplex\b"),
@@ -107,16 +110,29 @@ def _class_or_none(annotation: Any) -> Any:
 def _fields(evidence: Evidence, made: type) -> dict[str, Evidence]:
     """What the annotations and names of the fields of ``made`` say."""
     found: dict[str, Evidence] = {}
+    if evidence.name.count(".") >= _MOST_LEVELS:
+        return found
     for field in inspect.signature(made).parameters.values():
         default = MISSING if field.default is inspect.Parameter.empty else field.default
         own = found[field.name] = Evidence(f"{evidence.name}.{field.name}", default=default)
-        read_annotation(own, field.annotation)
+        read_annotation(own, _looked_up(field.annotation, made))
         named = Evidence(field.name)
         read_name(named)
         own.weights = {**named.weights, **own.weights}
         own.ranks = named.ranks
         own.domain = _names.square_domain(field.name) or _names.domain(field.name)
     return found
+
+
+def _looked_up(annotation: Any, owner: type) -> Any:
+    """An annotation of a field of ``owner``: where its text names a class with fields in the same
+    module, that class."""
+    text = getattr(annotation, "__forward_arg__", annotation)
+    if not isinstance(text, str):
+        return annotation
+    named = vars(sys.modules.get(owner.__module__, object)).get(text)
+    known = isinstance(named, type) and has_fields(named) and named is not owner
+    return named if known else text
 
 
 def _text(annotation: Any) -> str:

@@ -30,6 +30,16 @@ class Outer(NamedTuple):
     rho: Tensor
 
 
+class Leaf(NamedTuple):
+    value: Tensor
+    tree: Optional[Tree] = None  # noqa: UP045
+
+
+class Tree(NamedTuple):
+    value: Tensor
+    leaf: Leaf
+
+
 class Step(Function):
     @staticmethod
     def forward(ctx, x, z, v, i, w, r):
@@ -113,6 +123,16 @@ def test_a_state_within_a_state():
     (outer,) = (arg for arg in args if isinstance(arg, Outer))
     assert isinstance(outer.inner, State)
     assert outer.rho.shape == outer.inner.v.shape == outer.inner.i.shape != outer.inner.z.shape
+
+
+def summed(tree: Tree) -> Tensor:
+    return (tree.value * tree.leaf.value).sum()
+
+
+def test_classes_that_name_one_another():
+    (tree,) = infer(from_object(summed), 0)[0].args
+    assert isinstance(tree, Tree)
+    assert (tree.leaf.value.shape, tree.leaf.tree) == (tree.value.shape, None)
 
 
 def test_a_field_that_indexes_is_one():
