@@ -17,7 +17,7 @@ from gradlint.inputs._annotations import (
     read_docs,
     read_name,
 )
-from gradlint.inputs._backward_returns import read_returns
+from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._held_parameters import axes_of_parameter
@@ -176,6 +176,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
         if backward is not None and not _from_torch(backward):
             Reader({}, backward, ctx=first_argument(backward), **shared).read()
             read_returns(backward, found)
+            _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
     _read_bounds([forward, owner], found)
     _read_extents(forward, names)
@@ -183,6 +184,19 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+def _as_many_as_outputs(backward: Callable[..., Any], found: list[Evidence]) -> None:
+    """One argument behind ``*args`` where backward returns for them what it gets for the outputs,
+    and these are those of a function that is passed: stand-ins have one output."""
+    last = found[-1] if found else None
+    if last is None or last.passing != "varargs" or last.length:
+        return
+    passed = any(
+        item.required and item.ordered_kinds()[0][0] in ("callable", "module") for item in found
+    )
+    if passed and returns_its_arguments(backward, len(found) - 1):
+        last.length = 1
 
 
 def _read_bounds(things: list[Any], found: list[Evidence]) -> None:

@@ -57,6 +57,8 @@ _MOST_PLACES = 3
 _SCALES = (0.8, 8.0)
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
+#: Guesses that are tried for one argument behind ``*args``, with the likeliest ones for the others.
+_MOST_OPTIONS = 4
 #: Objects of a class that its module keeps, of which as many are tried (heuristic).
 _MOST_READY_MADE = 6
 
@@ -327,7 +329,7 @@ def _dicts(item: Evidence) -> list[Proposal]:
 
 
 def _varargs(item: Evidence) -> list[Proposal]:
-    found: list[Proposal] = []
+    found: list[Proposal] = _one_by_one(item)
     counts = [item.length] if item.length else [2, 1, 3, 0, 4]
     for position, count in enumerate(counts):
         for step, rank in enumerate(ranks(item, "tensor")[:3]):
@@ -335,8 +337,36 @@ def _varargs(item: Evidence) -> list[Proposal]:
                 TensorGuess(axes(f"{item.name}[{index}]", rank)) for index in range(count)
             )
             guess = GroupGuess(items, tuple, splice=True)
-            found.append((guess, _RANK_STEP * step + 0.6 * position))
+            cost = _RANK_STEP * step + 0.6 * position + (1.0 if item.fields else 0.0)
+            found.append((guess, cost))
     return found
+
+
+def _one_by_one(item: Evidence) -> list[Proposal]:
+    """Arguments behind ``*args`` that forward unpacks into names: the likeliest guess for each one,
+    then the same with another one for one of them."""
+    options = [_options(part) for part in item.fields.values()]
+    if not options or not all(options):
+        return []
+    likeliest = tuple(choices[0][0] for choices in options)
+    found: list[Proposal] = [(GroupGuess(likeliest, tuple, splice=True), 0.0)]
+    for index, choices in enumerate(options):
+        for guess, cost in choices[1:_MOST_OPTIONS]:
+            items = (*likeliest[:index], guess, *likeliest[index + 1 :])
+            extra = cost - choices[0][1]
+            found.append((GroupGuess(items, tuple, splice=True), extra))
+    return found
+
+
+def _options(part: Evidence) -> list[tuple[TensorGuess | ValueGuess | GroupGuess, float]]:
+    """Guesses for one argument among several, by cost."""
+    if part.fields and not part.classes:
+        inner = [_options(item)[:1] for item in part.fields.values()]
+        numbers = tuple(choices[0][0] for choices in inner if choices)
+        return [(GroupGuess(numbers, tuple), 0.0)] if len(numbers) == len(inner) else []
+    kinds = (TensorGuess, ValueGuess, GroupGuess)
+    ordered = sorted(_of(part, []), key=lambda pair: pair[1])
+    return [(guess, cost) for guess, cost in ordered if isinstance(guess, kinds)]
 
 
 def _ints(item: Evidence) -> list[Any]:

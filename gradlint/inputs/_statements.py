@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.inputs import _names
+from gradlint.inputs._annotations import read_name
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, syntax
 from gradlint.targets.source_file import literal
@@ -256,19 +257,13 @@ class Statements(References):
                 # Under a condition the rank holds in one branch only.
                 shaped.rank(len(targets), 2.0 if self.nested else 6.0)
             return
-        if isinstance(value, ast.Name) and self.inputs and value.id == self.inputs[0]:
-            self._name(targets, list(self.inputs[1]))
-            return
-        if isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
-            self._name(targets, self.saved)
+        parts = self._known_parts(targets, value, starred)
+        if parts is not None:
+            self._name(targets, parts)
             return
         if isinstance(value, (ast.Tuple, ast.List)):
             for target, item in zip(targets, value.elts, strict=False):
                 self._assign(target, item)
-            return
-        whole = self.parameter(value)
-        if whole is not None and len(whole.fields) == len(targets) and not starred:
-            self._name(targets, list(whole.fields.values()))
             return
         numbers = self._as_numbers(value)
         if numbers is not None and not starred:
@@ -284,6 +279,23 @@ class Statements(References):
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
+
+    def _known_parts(
+        self, targets: list[ast.expr], value: ast.expr, starred: bool
+    ) -> list[Evidence | None] | None:
+        """The parameters that ``value`` holds: all inputs, what was saved, the fields of one, or
+        the arguments behind ``*args``. None where that is not known."""
+        if isinstance(value, ast.Name) and self.inputs and value.id == self.inputs[0]:
+            return list(self.inputs[1])
+        if isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
+            return self.saved
+        whole = self.parameter(value)
+        if whole is None or starred:
+            return None
+        if whole.passing == "varargs" and not self.nested and not whole.fields:
+            whole.fields = _taken_apart(whole.name, targets, set(self.names))
+            whole.length = len(whole.fields) or whole.length
+        return list(whole.fields.values()) if len(whole.fields) == len(targets) else None
 
     def _unpack_parts(self, targets: list[ast.expr], value: ast.expr, starred: bool) -> None:
         """``i, j = pairs.t()``: the names hold elements of a tensor, which has as many columns (or
@@ -306,7 +318,8 @@ class Statements(References):
             if isinstance(target, (ast.Tuple, ast.List)):
                 if source is not None and not any(isinstance(e, ast.Starred) for e in target.elts):
                     source.length = source.length or len(target.elts)
-                self._name(target.elts, [])
+                parts = list(source.fields.values()) if source is not None else []
+                self._name(target.elts, parts if len(parts) == len(target.elts) else [])
             elif isinstance(target, ast.Name):
                 if source is not None:
                     self.names[target.id] = source
@@ -434,6 +447,26 @@ def _is_call_of(node: ast.expr, method: str) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == method
     )
+
+
+def _taken_apart(name: str, targets: list[ast.expr], known: set[str]) -> dict[str, Evidence]:
+    """Evidence for each argument behind ``*name`` from the names that they are given, ``x, w, (a,
+    b) = args``; none where other things than names and tuples of them are given."""
+    found: dict[str, Evidence] = {}
+    for index, target in enumerate(targets):
+        place = f"{name}[{index}]"
+        if isinstance(target, ast.Name):
+            part = found[place] = Evidence(place if target.id in known else target.id)
+            read_name(part)
+            part.domain = _names.square_domain(target.id) or _names.domain(target.id)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            part = found[place] = Evidence(place)
+            part.fields = _taken_apart(place, target.elts, known)
+            if not part.fields:
+                return {}
+        else:
+            return {}
+    return found
 
 
 def _say_unpacked(found: Evidence, count: int) -> None:
