@@ -118,6 +118,8 @@ def _fields(evidence: Evidence, made: type) -> dict[str, Evidence]:
         read_annotation(own, _looked_up(field.annotation, made))
         named = Evidence(field.name)
         read_name(named)
+        if len(field.name) == 1 and own.weights:
+            named.weights = {}  # a quantity, as in the formulas: `i` is a current
         own.weights = {**named.weights, **own.weights}
         own.ranks = named.ranks
         own.domain = _names.square_domain(field.name) or _names.domain(field.name)

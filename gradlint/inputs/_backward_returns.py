@@ -62,6 +62,16 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
                     evidence.say(kind, 0.7)
             if _names.is_spacing(evidence.name):
                 evidence.say("float", _SPACING)
+            _say_numbers(evidence)
+
+
+def _say_numbers(whole: Evidence) -> None:
+    """Note that what a tuple holds, for which backward returns None, are numbers."""
+    for part in whole.fields.values() if not whole.classes else ():
+        part.differentiable = False
+        part.say("float", 1.0)
+        part.say("tensor", -1.5)
+        _say_numbers(part)
 
 
 def returns_its_arguments(backward: Callable[..., Any], position: int) -> bool:

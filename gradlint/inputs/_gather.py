@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -25,13 +26,13 @@ from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._signs import of_either_sign
-from gradlint.inputs._source import first_argument, plain_function, syntax
+from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
-from gradlint.targets.calls import call_hints
+from gradlint.targets.calls import Hint, call_hints
 
 #: Names that stand for the inputs of an attention together.
 _ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
@@ -257,30 +258,44 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
     names = {evidence.name: evidence for evidence in found}
     for site in sites:
         for name, hint in site.items():
-            evidence = names.get(name)
-            if evidence is None:
-                continue
-            if hint.known and hint.value is None:
-                evidence.optional = True
-                evidence.say("none", 0.5)
-                continue
-            if hint.known:
-                evidence.suggest(hint.value)
-                kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
-                if kind:
-                    evidence.say(kind, 2.5)
-            if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
-                evidence.unit_axes.append(int(match.group(1)))
-            axes = axes_of_parameter(hint.expression)
-            if axes is not None:
-                evidence.say("tensor", 2.5)
-                evidence.rank(len(axes), _OF_PARAMETER)
-            read_annotation_text(evidence, hint.annotation, 2.0)
-            if hint.name and hint.name != name:
-                other = Evidence(hint.name)
-                read_name(other)
-                for kind, weight in other.weights.items():
-                    evidence.say(kind, 0.4 * weight)
+            if name in names:
+                _read_hint(op, names[name], hint)
+
+
+def _read_hint(op: Op, evidence: Evidence, hint: Hint) -> None:
+    """What a call passes for one parameter."""
+    if hint.known and hint.value is None:
+        evidence.optional = True
+        evidence.say("none", 0.5)
+        return
+    if hint.known:
+        evidence.suggest(hint.value)
+        kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
+        if kind:
+            evidence.say(kind, 2.5)
+    if evidence.weights.get("callable", 0.0) > 0 and not hint.known:
+        _suggest_function(op, evidence, hint.expression)
+    if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
+        evidence.unit_axes.append(int(match.group(1)))
+    axes = axes_of_parameter(hint.expression)
+    if axes is not None:
+        evidence.say("tensor", 2.5)
+        evidence.rank(len(axes), _OF_PARAMETER)
+    read_annotation_text(evidence, hint.annotation, 2.0)
+    if hint.name and hint.name != evidence.name:
+        other = Evidence(hint.name)
+        read_name(other)
+        for kind, weight in other.weights.items():
+            evidence.say(kind, 0.4 * weight)
+
+
+def _suggest_function(op: Op, evidence: Evidence, expression: str) -> None:
+    """The function that a call passes where one is wanted: ``torch.round``."""
+    forward, _ = _forward(op)
+    node = ast.parse(expression, mode="eval").body
+    made = resolve(node, getattr(forward, "__globals__", {}))
+    if callable(made) and not isinstance(made, type):
+        evidence.suggest(made)
 
 
 def _settled(found: list[Evidence]) -> bool:

@@ -150,7 +150,7 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         "bool": _bools,
         "str": _strings,
         "shape": _shapes,
-        "callable": lambda e: callables(e.name),
+        "callable": lambda e: [*filter(callable, e.values), *callables(e.name)],
         "module": _modules,
         "dtype": _dtypes,
         "device": _devices,
