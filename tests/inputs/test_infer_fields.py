@@ -135,6 +135,14 @@ def test_classes_that_name_one_another():
     assert (tree.leaf.value.shape, tree.leaf.tree) == (tree.value.shape, None)
 
 
+def charged(x: Tensor, s: State) -> Tensor:
+    return x + s.z + s.v * s.i
+
+
+def test_a_field_of_one_letter_is_a_quantity():
+    assert [field.dtype for field in state_of(charged)] == [torch.float64] * 3
+
+
 def test_a_field_that_indexes_is_one():
     (_, chosen) = infer(from_object(picked), 0)[0].args
     assert (chosen.values.dtype, chosen.index.dtype) == (torch.float64, torch.int64)
