@@ -88,7 +88,13 @@ def _appliers(thing: Any) -> list[Any]:
         if (isinstance(item, FunctionType) or _is_module(item))
         and item.__module__ == thing.__module__
     ]
-    return [item for item in own if functions_called(item) == [thing]]
+    return [item for item in own if functions_called(item) == [thing] and _applies(item)]
+
+
+def _applies(thing: Any) -> bool:
+    """Whether a function, or forward of a module, calls ``apply`` of something."""
+    code = getattr(getattr(thing, "forward", thing), "__code__", None)
+    return code is not None and "apply" in code.co_names
 
 
 def _is_module(thing: Any) -> bool:
