@@ -6,7 +6,8 @@ from __future__ import annotations
 import enum
 import inspect
 import re
-from typing import Any
+import sys
+from typing import Any, get_args
 
 from gradlint.inputs import _names
 from gradlint.inputs._evidence import MISSING, Evidence
@@ -65,6 +66,8 @@ _SCALAR = 4.5
 _SECOND = 1.0
 #: That of a shape: what has one is a tensor, and no list of them.
 _SHAPED = 2.0
+#: Levels of classes within classes whose fields are read: they may name one another in a circle.
+_MOST_LEVELS = 3
 #: Words said of a tensor → the kind of argument that they mean.
 _KIND_IN_WORDS = (
     ("complex", r"\bcomplex\b"),
@@ -89,10 +92,49 @@ def read_annotation(evidence: Evidence, annotation: Any) -> None:
     text = annotation if isinstance(annotation, str) else _text(annotation)
     evidence.shape = evidence.shape or jaxtyped(text)
     read_annotation_text(evidence, text)
-    if isinstance(annotation, type) and annotation.__module__ not in ("builtins", "torch"):
-        evidence.classes.append(annotation)
-        if has_fields(annotation):
+    named = _class_or_none(annotation)
+    if isinstance(named, type) and named.__module__ not in ("builtins", "torch"):
+        evidence.classes.append(named)
+        if has_fields(named):
             evidence.weights = {"value": 2 * _ANNOTATED}
+            evidence.fields = _fields(evidence, named)
+
+
+def _class_or_none(annotation: Any) -> Any:
+    """The class with fields in ``Optional[Class]``; other annotations as they are."""
+    named = [part for part in get_args(annotation) if part is not type(None)]
+    alone = len(named) == 1 and type(None) in get_args(annotation)
+    return named[0] if alone and isinstance(named[0], type) and has_fields(named[0]) else annotation
+
+
+def _fields(evidence: Evidence, made: type) -> dict[str, Evidence]:
+    """What the annotations and names of the fields of ``made`` say."""
+    found: dict[str, Evidence] = {}
+    if evidence.name.count(".") >= _MOST_LEVELS:
+        return found
+    for field in inspect.signature(made).parameters.values():
+        default = MISSING if field.default is inspect.Parameter.empty else field.default
+        own = found[field.name] = Evidence(f"{evidence.name}.{field.name}", default=default)
+        read_annotation(own, _looked_up(field.annotation, made))
+        named = Evidence(field.name)
+        read_name(named)
+        if len(field.name) == 1 and own.weights:
+            named.weights = {}  # a quantity, as in the formulas: `i` is a current
+        own.weights = {**named.weights, **own.weights}
+        own.ranks = named.ranks
+        own.domain = _names.square_domain(field.name) or _names.domain(field.name)
+    return found
+
+
+def _looked_up(annotation: Any, owner: type) -> Any:
+    """An annotation of a field of ``owner``: where its text names a class with fields in the same
+    module, that class."""
+    text = getattr(annotation, "__forward_arg__", annotation)
+    if not isinstance(text, str):
+        return annotation
+    named = vars(sys.modules.get(owner.__module__, object)).get(text)
+    known = isinstance(named, type) and has_fields(named) and named is not owner
+    return named if known else text
 
 
 def _text(annotation: Any) -> str:

@@ -43,6 +43,8 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
     if tree is None:
         return
     positions = [item for item in parameters if item.passing != "keyword"]
+    if positions and positions[-1].passing == "varargs" and positions[-1].fields:
+        positions[-1:] = positions[-1].fields.values()
     given = _positions_given(tree, len(positions))
     for index in _positions_summed(tree):
         if index < len(positions):
@@ -60,6 +62,32 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
                     evidence.say(kind, 0.7)
             if _names.is_spacing(evidence.name):
                 evidence.say("float", _SPACING)
+            _say_numbers(evidence)
+
+
+def _say_numbers(whole: Evidence) -> None:
+    """Note that what a tuple holds, for which backward returns None, are numbers."""
+    for part in whole.fields.values() if not whole.classes else ():
+        part.differentiable = False
+        part.say("float", 1.0)
+        part.say("tensor", -1.5)
+        _say_numbers(part)
+
+
+def returns_its_arguments(backward: Callable[..., Any], position: int) -> bool:
+    """Whether what backward gets behind ``*grads`` is returned as it is from ``position`` on, as in
+    ``return (None, *grads)``: there are as many inputs there as outputs."""
+    tree = syntax(backward)
+    own = tree.args.vararg if tree is not None else None
+    if tree is None or own is None:
+        return False
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Return) else None
+        items = value.elts if isinstance(value, ast.Tuple) else []
+        last = items[-1] if len(items) == position + 1 else None
+        if isinstance(last, ast.Starred) and isinstance(last.value, ast.Name):
+            return last.value.id == own.arg
+    return False
 
 
 def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:

@@ -63,6 +63,7 @@ class Evidence:
         parts: positions on its last axis that the code reads one by one, as in ``x[..., 0]``.
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
+        fields: name → evidence about it, for the fields of a named tuple or dataclass.
         has_parameters: whether the code reads its ``parameters()``.
         shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
         stepped: slice or loop variable, as text → the axis that the code takes by it, as in
@@ -90,6 +91,7 @@ class Evidence:
     named_ranks: set[int] = field(default_factory=set)
     values: list[Any] = field(default_factory=list)
     classes: list[type] = field(default_factory=list)
+    fields: dict[str, Evidence] = field(default_factory=dict)
     differentiable: bool | None = None
     summed: bool = False
     optional: bool = False

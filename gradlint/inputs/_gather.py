@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from gradlint.inputs._annotations import (
     read_docs,
     read_name,
 )
-from gradlint.inputs._backward_returns import read_returns
+from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._held_parameters import axes_of_parameter
@@ -25,13 +26,13 @@ from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._signs import of_either_sign
-from gradlint.inputs._source import first_argument, plain_function, syntax
+from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
-from gradlint.targets.calls import call_hints
+from gradlint.targets.calls import Hint, call_hints
 
 #: Names that stand for the inputs of an attention together.
 _ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
@@ -176,6 +177,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
         if backward is not None and not _from_torch(backward):
             Reader({}, backward, ctx=first_argument(backward), **shared).read()
             read_returns(backward, found)
+            _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
     _read_bounds([forward, owner], found)
     _read_extents(forward, names)
@@ -183,6 +185,19 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+def _as_many_as_outputs(backward: Callable[..., Any], found: list[Evidence]) -> None:
+    """One argument behind ``*args`` where backward returns for them what it gets for the outputs,
+    and these are those of a function that is passed: stand-ins have one output."""
+    last = found[-1] if found else None
+    if last is None or last.passing != "varargs" or last.length:
+        return
+    passed = any(
+        item.required and item.ordered_kinds()[0][0] in ("callable", "module") for item in found
+    )
+    if passed and returns_its_arguments(backward, len(found) - 1):
+        last.length = 1
 
 
 def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
@@ -243,30 +258,44 @@ def _read_calls(op: Op, found: list[Evidence]) -> None:
     names = {evidence.name: evidence for evidence in found}
     for site in sites:
         for name, hint in site.items():
-            evidence = names.get(name)
-            if evidence is None:
-                continue
-            if hint.known and hint.value is None:
-                evidence.optional = True
-                evidence.say("none", 0.5)
-                continue
-            if hint.known:
-                evidence.suggest(hint.value)
-                kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
-                if kind:
-                    evidence.say(kind, 2.5)
-            if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
-                evidence.unit_axes.append(int(match.group(1)))
-            axes = axes_of_parameter(hint.expression)
-            if axes is not None:
-                evidence.say("tensor", 2.5)
-                evidence.rank(len(axes), _OF_PARAMETER)
-            read_annotation_text(evidence, hint.annotation, 2.0)
-            if hint.name and hint.name != name:
-                other = Evidence(hint.name)
-                read_name(other)
-                for kind, weight in other.weights.items():
-                    evidence.say(kind, 0.4 * weight)
+            if name in names:
+                _read_hint(op, names[name], hint)
+
+
+def _read_hint(op: Op, evidence: Evidence, hint: Hint) -> None:
+    """What a call passes for one parameter."""
+    if hint.known and hint.value is None:
+        evidence.optional = True
+        evidence.say("none", 0.5)
+        return
+    if hint.known:
+        evidence.suggest(hint.value)
+        kind = next((k for k, types in _KIND_OF_VALUE if isinstance(hint.value, types)), "")
+        if kind:
+            evidence.say(kind, 2.5)
+    if evidence.weights.get("callable", 0.0) > 0 and not hint.known:
+        _suggest_function(op, evidence, hint.expression)
+    if match := re.search(r"\.unsqueeze\((-?\d+)\)$", hint.expression):
+        evidence.unit_axes.append(int(match.group(1)))
+    axes = axes_of_parameter(hint.expression)
+    if axes is not None:
+        evidence.say("tensor", 2.5)
+        evidence.rank(len(axes), _OF_PARAMETER)
+    read_annotation_text(evidence, hint.annotation, 2.0)
+    if hint.name and hint.name != evidence.name:
+        other = Evidence(hint.name)
+        read_name(other)
+        for kind, weight in other.weights.items():
+            evidence.say(kind, 0.4 * weight)
+
+
+def _suggest_function(op: Op, evidence: Evidence, expression: str) -> None:
+    """The function that a call passes where one is wanted: ``torch.round``."""
+    forward, _ = _forward(op)
+    node = ast.parse(expression, mode="eval").body
+    made = resolve(node, getattr(forward, "__globals__", {}))
+    if callable(made) and not isinstance(made, type):
+        evidence.suggest(made)
 
 
 def _settled(found: list[Evidence]) -> bool:

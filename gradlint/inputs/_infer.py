@@ -311,7 +311,7 @@ def describe(plan: Plan) -> str:
         if isinstance(guess, TensorGuess):
             parts.append(f"{name}: {tensor(guess)}")
         elif isinstance(guess, GroupGuess):
-            inner = [tensor(item) for item in guess.items if isinstance(item, TensorGuess)]
+            inner = map(tensor, guess.tensors())
             parts.append(f"{name}: [{', '.join(inner)}]")
         elif isinstance(guess, ListGuess):
             parts.append(f"{name}={guess.values(plan.cut(guess)[1])}")

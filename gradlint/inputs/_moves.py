@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -81,11 +82,9 @@ def with_rank(plan: Plan, name: str, rank: int, cost: float) -> Plan:
     if isinstance(current, TensorGuess):
         return plan.changed(name, ranked(name, current), cost)
     if isinstance(current, GroupGuess):
-        items = tuple(
-            ranked(f"{name}[{index}]", item) if isinstance(item, TensorGuess) else item
-            for index, item in enumerate(current.items)
-        )
-        return plan.changed(name, replace(current, items=items), cost)
+        index = itertools.count()
+        group = current.mapped(lambda item: ranked(f"{name}[{next(index)}]", item))
+        return plan.changed(name, group, cost)
     return plan
 
 

@@ -88,7 +88,8 @@ class ValueGuess:
 
 @dataclass(frozen=True)
 class GroupGuess:
-    """A list, tuple or dict of tensors, or a named tuple or dataclass with them as fields.
+    """A list, tuple or dict of tensors, or a named tuple or dataclass with them, or with others of
+    its kind, as fields.
 
     Args:
         items: its elements.
@@ -97,10 +98,28 @@ class GroupGuess:
         splice: whether the elements are passed one by one, as ``*args``.
     """
 
-    items: tuple[TensorGuess | ValueGuess, ...]
+    items: tuple[TensorGuess | ValueGuess | GroupGuess, ...]
     container: type = list
     keys: tuple[str, ...] = ()
     splice: bool = False
+
+    def tensors(self) -> Iterator[TensorGuess]:
+        """Every tensor in it, in order."""
+        for item in self.items:
+            if isinstance(item, TensorGuess):
+                yield item
+            elif isinstance(item, GroupGuess):
+                yield from item.tensors()
+
+    def mapped(self, convert: Callable[[TensorGuess], TensorGuess]) -> GroupGuess:
+        """The group with every tensor passed through ``convert``."""
+
+        def walk(item: TensorGuess | ValueGuess | GroupGuess) -> Any:
+            if isinstance(item, GroupGuess):
+                return item.mapped(convert)
+            return convert(item) if isinstance(item, TensorGuess) else item
+
+        return replace(self, items=tuple(map(walk, self.items)))
 
 
 @dataclass(frozen=True)
@@ -184,9 +203,8 @@ class Plan:
             if isinstance(guess, TensorGuess):
                 yield name, guess
             elif isinstance(guess, GroupGuess):
-                for item in guess.items:
-                    if isinstance(item, TensorGuess):
-                        yield name, item
+                for item in guess.tensors():
+                    yield name, item
 
     def cut(self, guess: ListGuess) -> tuple[str, int]:
         """The name of the first floating tensor, and the size of its axis that ``guess`` cuts."""
@@ -422,12 +440,7 @@ class Plan:
         def walk(guess: Guess) -> Guess:
             if isinstance(guess, TensorGuess):
                 return convert(guess)
-            if isinstance(guess, GroupGuess):
-                items = tuple(
-                    convert(item) if isinstance(item, TensorGuess) else item for item in guess.items
-                )
-                return replace(guess, items=items)
-            return guess
+            return guess.mapped(convert) if isinstance(guess, GroupGuess) else guess
 
         return replace(self, guesses=tuple(walk(guess) for guess in self.guesses))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs._annotations import read_annotation, read_name
 from gradlint.inputs._evidence import MISSING, TENSOR_KINDS, Evidence
 from gradlint.inputs._plan import (
     GroupGuess,
@@ -59,6 +57,8 @@ _MOST_PLACES = 3
 _SCALES = (0.8, 8.0)
 _RANK_STEP = 0.5
 _VALUE_STEP = 0.35
+#: Guesses that are tried for one argument behind ``*args``, with the likeliest ones for the others.
+_MOST_OPTIONS = 4
 #: Objects of a class that its module keeps, of which as many are tried (heuristic).
 _MOST_READY_MADE = 6
 
@@ -150,7 +150,7 @@ def of_kind(item: Evidence, kind: str, integers: list[str] | None = None) -> lis
         "bool": _bools,
         "str": _strings,
         "shape": _shapes,
-        "callable": lambda e: callables(e.name),
+        "callable": lambda e: [*filter(callable, e.values), *callables(e.name)],
         "module": _modules,
         "dtype": _dtypes,
         "device": _devices,
@@ -289,23 +289,16 @@ def _with_fields(item: Evidence) -> list[Proposal]:
             continue
         for step, value in enumerate(_ready_made(made)):
             found.append((ValueGuess(value, "value"), _VALUE_STEP * step))
-        parts: list[TensorGuess | ValueGuess] = []
-        for field in inspect.signature(made).parameters.values():
-            default = MISSING if field.default is inspect.Parameter.empty else field.default
-            evidence = Evidence(f"{item.name}.{field.name}", default=default)
-            evidence.differentiable = item.differentiable
-            read_annotation(evidence, field.annotation)
-            named = Evidence(field.name)
-            read_name(named)
-            evidence.weights = {**named.weights, **evidence.weights}
-            evidence.ranks = named.ranks
-            evidence.domain = _names.square_domain(field.name) or _names.domain(field.name)
-            guess = ValueGuess(default, "default")
-            if default is MISSING:
-                guess = _of(evidence, [])[0][0]  # type: ignore[assignment]
-            if isinstance(guess, (TensorGuess, ValueGuess)):
+        parts: list[TensorGuess | ValueGuess | GroupGuess] = []
+        for field in item.fields.values():
+            if field.differentiable is None:
+                field.differentiable = item.differentiable
+            guess: Guess = ValueGuess(field.default, "default")
+            if field.default is MISSING:
+                guess = _of(field, [])[0][0]
+            if isinstance(guess, (TensorGuess, ValueGuess, GroupGuess)):
                 parts.append(guess)
-        if len(parts) == len(inspect.signature(made).parameters):
+        if len(parts) == len(item.fields):
             found.append((GroupGuess(tuple(parts), made), _VALUE_STEP * len(found)))
     return found
 
@@ -336,7 +329,7 @@ def _dicts(item: Evidence) -> list[Proposal]:
 
 
 def _varargs(item: Evidence) -> list[Proposal]:
-    found: list[Proposal] = []
+    found: list[Proposal] = _one_by_one(item)
     counts = [item.length] if item.length else [2, 1, 3, 0, 4]
     for position, count in enumerate(counts):
         for step, rank in enumerate(ranks(item, "tensor")[:3]):
@@ -344,8 +337,36 @@ def _varargs(item: Evidence) -> list[Proposal]:
                 TensorGuess(axes(f"{item.name}[{index}]", rank)) for index in range(count)
             )
             guess = GroupGuess(items, tuple, splice=True)
-            found.append((guess, _RANK_STEP * step + 0.6 * position))
+            cost = _RANK_STEP * step + 0.6 * position + (1.0 if item.fields else 0.0)
+            found.append((guess, cost))
     return found
+
+
+def _one_by_one(item: Evidence) -> list[Proposal]:
+    """Arguments behind ``*args`` that forward unpacks into names: the likeliest guess for each one,
+    then the same with another one for one of them."""
+    options = [_options(part) for part in item.fields.values()]
+    if not options or not all(options):
+        return []
+    likeliest = tuple(choices[0][0] for choices in options)
+    found: list[Proposal] = [(GroupGuess(likeliest, tuple, splice=True), 0.0)]
+    for index, choices in enumerate(options):
+        for guess, cost in choices[1:_MOST_OPTIONS]:
+            items = (*likeliest[:index], guess, *likeliest[index + 1 :])
+            extra = cost - choices[0][1]
+            found.append((GroupGuess(items, tuple, splice=True), extra))
+    return found
+
+
+def _options(part: Evidence) -> list[tuple[TensorGuess | ValueGuess | GroupGuess, float]]:
+    """Guesses for one argument among several, by cost."""
+    if part.fields and not part.classes:
+        inner = [_options(item)[:1] for item in part.fields.values()]
+        numbers = tuple(choices[0][0] for choices in inner if choices)
+        return [(GroupGuess(numbers, tuple), 0.0)] if len(numbers) == len(inner) else []
+    kinds = (TensorGuess, ValueGuess, GroupGuess)
+    ordered = sorted(_of(part, []), key=lambda pair: pair[1])
+    return [(guess, cost) for guess, cost in ordered if isinstance(guess, kinds)]
 
 
 def _ints(item: Evidence) -> list[Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradlint.inputs import _names
+from gradlint.inputs._annotations import read_name
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, syntax
 from gradlint.targets.source_file import literal
@@ -99,9 +100,7 @@ class References(ast.NodeVisitor):
         if isinstance(node, ast.Name):
             return self.names.get(node.id)
         if isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name) and node.value.id == self.ctx:
-                return self.attributes.get(node.attr)
-            return self.parameter(node.value) if node.attr == "data" else None
+            return self._of_attribute(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             preserved = node.func.attr in _PRESERVING
             return self.parameter(node.func.value) if preserved else None
@@ -110,6 +109,15 @@ class References(ast.NodeVisitor):
             whole = self.parameter(node.value) if part else None
             return whole if whole is not None else self._of_inputs(node)
         return None
+
+    def _of_attribute(self, node: ast.Attribute) -> Evidence | None:
+        """What was kept on the context, or a field of a parameter: ``state.v``."""
+        if isinstance(node.value, ast.Name) and node.value.id == self.ctx:
+            return self.attributes.get(node.attr)
+        owner = self.parameter(node.value)
+        if owner is not None and node.attr in owner.fields:
+            return owner.fields[node.attr]
+        return owner if node.attr == "data" else None
 
     def root(self, node: ast.AST | None) -> Evidence | None:
         """The parameter whose elements ``node`` holds, all of them or some: ``pairs[:, 0]``,
@@ -249,11 +257,9 @@ class Statements(References):
                 # Under a condition the rank holds in one branch only.
                 shaped.rank(len(targets), 2.0 if self.nested else 6.0)
             return
-        if isinstance(value, ast.Name) and self.inputs and value.id == self.inputs[0]:
-            self._name(targets, list(self.inputs[1]))
-            return
-        if isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
-            self._name(targets, self.saved)
+        parts = self._known_parts(targets, value, starred)
+        if parts is not None:
+            self._name(targets, parts)
             return
         if isinstance(value, (ast.Tuple, ast.List)):
             for target, item in zip(targets, value.elts, strict=False):
@@ -273,6 +279,23 @@ class Statements(References):
         for target in targets:
             if isinstance(target, ast.Name) and not self.nested:
                 self.names.pop(target.id, None)
+
+    def _known_parts(
+        self, targets: list[ast.expr], value: ast.expr, starred: bool
+    ) -> list[Evidence | None] | None:
+        """The parameters that ``value`` holds: all inputs, what was saved, the fields of one, or
+        the arguments behind ``*args``. None where that is not known."""
+        if isinstance(value, ast.Name) and self.inputs and value.id == self.inputs[0]:
+            return list(self.inputs[1])
+        if isinstance(value, ast.Attribute) and value.attr == "saved_tensors":
+            return self.saved
+        whole = self.parameter(value)
+        if whole is None or starred:
+            return None
+        if whole.passing == "varargs" and not self.nested and not whole.fields:
+            whole.fields = _taken_apart(whole.name, targets, set(self.names))
+            whole.length = len(whole.fields) or whole.length
+        return list(whole.fields.values()) if len(whole.fields) == len(targets) else None
 
     def _unpack_parts(self, targets: list[ast.expr], value: ast.expr, starred: bool) -> None:
         """``i, j = pairs.t()``: the names hold elements of a tensor, which has as many columns (or
@@ -295,7 +318,8 @@ class Statements(References):
             if isinstance(target, (ast.Tuple, ast.List)):
                 if source is not None and not any(isinstance(e, ast.Starred) for e in target.elts):
                     source.length = source.length or len(target.elts)
-                self._name(target.elts, [])
+                parts = list(source.fields.values()) if source is not None else []
+                self._name(target.elts, parts if len(parts) == len(target.elts) else [])
             elif isinstance(target, ast.Name):
                 if source is not None:
                     self.names[target.id] = source
@@ -423,6 +447,26 @@ def _is_call_of(node: ast.expr, method: str) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == method
     )
+
+
+def _taken_apart(name: str, targets: list[ast.expr], known: set[str]) -> dict[str, Evidence]:
+    """Evidence for each argument behind ``*name`` from the names that they are given, ``x, w, (a,
+    b) = args``; none where other things than names and tuples of them are given."""
+    found: dict[str, Evidence] = {}
+    for index, target in enumerate(targets):
+        place = f"{name}[{index}]"
+        if isinstance(target, ast.Name):
+            part = found[place] = Evidence(place if target.id in known else target.id)
+            read_name(part)
+            part.domain = _names.square_domain(target.id) or _names.domain(target.id)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            part = found[place] = Evidence(place)
+            part.fields = _taken_apart(place, target.elts, known)
+            if not part.fields:
+                return {}
+        else:
+            return {}
+    return found
 
 
 def _say_unpacked(found: Evidence, count: int) -> None:

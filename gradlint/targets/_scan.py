@@ -51,10 +51,11 @@ def operators(module: StaticModule) -> list[Listed]:
     """
     kinds: dict[str, str] = {}
     functions = _functions(module)
+    bases = only_bases(module)
     applying = _applying(module, functions)
     for name, node in module.classes.items():
         if name in functions:
-            if _has_forward(module, node) and not _is_base(module, node):
+            if name not in bases:
                 kinds[name] = "function"
         elif _lists_itself(module, node, functions, applying):
             kinds[name] = "module" if _is_module(module, node) else "callable"
@@ -93,6 +94,14 @@ def left_out(module: StaticModule) -> list[tuple[str, str]]:
         elif _makes_a_function(module.functions[name]):
             found.append((name, "returns a function"))
     return found
+
+
+def only_bases(module: StaticModule) -> set[str]:
+    """The Functions of ``module`` that are only meant as base classes."""
+    nodes = ((name, module.classes[name]) for name in _functions(module))
+    return {
+        name for name, node in nodes if not _has_forward(module, node) or _is_base(module, node)
+    }
 
 
 def _functions(module: StaticModule) -> set[str]:

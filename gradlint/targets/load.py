@@ -22,6 +22,8 @@ from gradlint.targets._library import (
     written_function,
 )
 from gradlint.targets._missing import absent
+from gradlint.targets._scan import only_bases
+from gradlint.targets._static import static_module
 from gradlint.targets.build import from_object, is_method_of_function, no_module, no_operator
 from gradlint.targets.importing import import_named, import_target, module_attribute
 from gradlint.targets.intent import attribute
@@ -161,12 +163,15 @@ def _bound(owner: Any, name: str, thing: Any) -> Any:
 
 
 def _defined(module: ModuleType) -> list[tuple[str, str]]:
-    """(name, kind) of the operators that a module defines itself, in the order it does."""
+    """(name, kind) of the operators that a module defines itself, in the order it does; without
+    the Functions that its text shows to be base classes."""
     found: list[tuple[str, str]] = []
     seen: set[int] = set()
+    static = static_module(module_attribute(module, "__file__") or "")
+    bases = only_bases(static) if static is not None else set()
     for name, thing in list(vars(module).items()):
         kind = _listed_kind(module, thing)
-        if kind and id(thing) not in seen:
+        if kind and name not in bases and id(thing) not in seen:
             seen.add(id(thing))
             found.append((name, kind))
     return found

@@ -128,6 +128,26 @@ def test_file_is_executed_once(write):
     assert loaded("counted:f").call(0) == 1
 
 
+def test_base_class_is_no_operator_where_it_stands_alone(write):
+    write(
+        "base_alone.py",
+        """
+        import torch
+        class Through(torch.autograd.Function):
+            \"\"\"Subclasses say what forward computes.\"\"\"
+            @staticmethod
+            def forward(ctx, x):
+                raise NotImplementedError("forward is that of a subclass")
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+        Made = type("Made", (Through,), {"forward": staticmethod(lambda ctx, x: x.round())})
+        """,
+    )
+    assert all_loaded("base_alone.py") == ["function base_alone.py:Made"]
+    assert loaded("base_alone.py:Through").kind == "function"  # named, it is meant
+
+
 def test_package_without_operators_in_its_text(write):
     write(
         "made.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from gradlint.numerics.decide import Decision, decide
 from gradlint.numerics.map import Map
 from gradlint.numerics.products import dense, norm, real_dot, widened
 from gradlint.targets import source
+from gradlint.targets.nodes import method_node
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -88,11 +90,26 @@ STEPS = {torch.float64: 2.0**-14, torch.float32: 2.0**-7}
 
 
 def functions_with_jvp(subject: Subject) -> list[type]:
-    """Python Functions of the graph that define ``jvp``, the op's own first."""
+    """Python Functions of the graph that define ``jvp``, the op's own first; without those whose
+    jvp is a stub, which has no statement: they offer no forward mode, and say so when asked."""
     inherited = torch.autograd.Function.jvp
     found = [subject.op.function, *(node.function for node in subject.run.nodes)]
     unique = dict.fromkeys(item for item in found if item is not None)
-    return [item for item in unique if getattr(item, "jvp", inherited) is not inherited]
+    return [
+        item
+        for item in unique
+        if getattr(item, "jvp", inherited) is not inherited and not _is_stub(item)
+    ]
+
+
+def _is_stub(function: type) -> bool:
+    """Whether the body of ``jvp`` is a docstring, ``...`` or ``pass``."""
+    found = method_node(function, "jvp")
+    if found is None or isinstance(found[1], ast.Lambda):
+        return False
+    empty = (ast.Pass, ast.Constant)
+    parts = (item.value if isinstance(item, ast.Expr) else item for item in found[1].body)
+    return all(isinstance(part, empty) for part in parts)
 
 
 def push_forward(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
+from types import FunctionType
 from typing import Any
 
 from torch.autograd import Function
+from torch.nn import Module
 
 from gradlint.inputs.documentation import prose
 from gradlint.model.report import Explanation
@@ -33,6 +36,7 @@ _SUBSTITUTE = re.compile(
     r"|(?:sign|gradient|derivative)[- ]estimator\b"
     r"|(?:clip|clamp)\w*[- ](?:gradients?|derivatives?)\b(?! (?:norm|check))"
     r"|(?:gradients?|derivatives?) (?:is |are )?(?:clipped|clamped)\b"
+    r"|(?:gradients?|derivatives?)\b[^.;]{0,30}\bby (?:clipping|clamping) them\b"
     r"|gradient (?:of|by|as if) .{0,20}\bin (?:its|the) place\b)"
 )
 
@@ -46,8 +50,9 @@ _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
 
 def says_surrogate(thing: Any) -> bool:
     """Whether the documentation or the name of ``thing`` tells of a surrogate gradient, or of a
-    Function that it calls, where it is a module or a function itself."""
-    return any(map(_says_surrogate, (thing, *functions_called(thing))))
+    Function that it calls, where it is a module or a function itself; for a Function, those of what
+    applies it alone."""
+    return any(map(_says_surrogate, (thing, *functions_called(thing), *_appliers(thing))))
 
 
 def _says_surrogate(thing: Any) -> bool:
@@ -71,6 +76,31 @@ def functions_called(thing: Any) -> list[Any]:
     return [space[name] for name in names if _is_own_function(space.get(name))]
 
 
+def _appliers(thing: Any) -> list[Any]:
+    """The functions and modules beside a Function that name it, and no other Function: theirs is
+    the documentation that users read."""
+    if not (isinstance(thing, type) and issubclass(thing, Function)):
+        return []
+    beside = vars(sys.modules.get(thing.__module__, object)).values()
+    own = [
+        item
+        for item in beside
+        if (isinstance(item, FunctionType) or _is_module(item))
+        and item.__module__ == thing.__module__
+    ]
+    return [item for item in own if functions_called(item) == [thing] and _applies(item)]
+
+
+def _applies(thing: Any) -> bool:
+    """Whether a function, or forward of a module, calls ``apply`` of something."""
+    code = getattr(getattr(thing, "forward", thing), "__code__", None)
+    return code is not None and "apply" in code.co_names
+
+
+def _is_module(thing: Any) -> bool:
+    return isinstance(thing, type) and issubclass(thing, Module)
+
+
 def _is_own_function(thing: Any) -> bool:
     own = isinstance(thing, type) and issubclass(thing, Function)
     return own and thing.__module__.split(".")[0] != "torch"
@@ -79,8 +109,9 @@ def _is_own_function(thing: Any) -> bool:
 def said_instead(thing: Any) -> Explanation | None:
     """What backward returns in place of a derivative, by documentation: a natural or Riemannian
     gradient, relevance that explains an output, or another gradient on purpose. It is that of
-    ``thing``, of a class that it derives from, or of a Function that its backward names."""
-    texts = [prose(item) for item in (thing, *_relatives(thing))]
+    ``thing``, of a class that it derives from, of a Function that its backward names, or of what
+    applies it alone."""
+    texts = [prose(item) for item in (thing, *_relatives(thing), *_appliers(thing))]
     found = (kind for kind, words in _OTHERWISE if any(map(words.search, texts)))
     return next(found, None)
 

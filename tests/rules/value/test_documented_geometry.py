@@ -94,9 +94,43 @@ class ClippedNorm(Silent):
     """The sum of squares of a clipped gradient norm."""
 
 
+class Applied(Silent):
+    """Says nothing; what applies it does."""
+
+
+def bounded(logits: Tensor) -> Tensor:
+    """As the sum of squares, but avoids large gradients at ties by clamping them."""
+    return Applied.apply(logits)
+
+
+class AppliedWithAnother(Silent):
+    """One of two that are applied together."""
+
+
+class Another(Silent):
+    """The other one."""
+
+
+def both(logits: Tensor) -> Tensor:
+    """Avoids large gradients at ties by clamping them, in one of the two."""
+    return AppliedWithAnother.apply(logits) + Another.apply(logits)
+
+
+class AppliedInSilence(Silent):
+    """Says nothing, and what applies it speaks of values."""
+
+
+def of_values(logits: Tensor) -> Tensor:
+    """The sum of squares, whose values are bounded by clamping them."""
+    return AppliedInSilence.apply(logits)
+
+
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
+        (Applied, "warning"),
+        (AppliedWithAnother, "error"),
+        (AppliedInSilence, "error"),
         (Clipped, "warning"),
         (ClippedNorm, "error"),
         (Silent, "error"),

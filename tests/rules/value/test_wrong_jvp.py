@@ -242,6 +242,30 @@ def test_ops_without_jvp_of_their_own_are_skipped(probed: Probed) -> None:
     assert "no Python Function with a jvp" in probed(RULE, NoJvp, X).note
 
 
+def test_a_jvp_without_statements_is_none(probed: Probed) -> None:
+    class Stub(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * grad
+
+        @staticmethod
+        def jvp(ctx, *tangents):
+            """Forward mode."""
+
+    class ReturnsNothing(Stub):
+        @staticmethod
+        def jvp(ctx, *tangents):
+            """Forward mode."""
+            2 * tangents[0]
+
+    assert "no Python Function with a jvp" in probed(RULE, Stub, X).note
+    assert probed(RULE, ReturnsNothing, X).verdict == "fail"
+
+
 def test_an_open_refusal_is_no_finding(probed: Probed) -> None:
     def refuse(*values: Any) -> Any:
         raise NotImplementedError("forward mode is not supported")
