@@ -448,6 +448,27 @@ class SizeTrials:
             for item in before
         )
 
+    def as_documented(self) -> list[SizeTrial]:
+        """The sample with an axis in front of each tensor that has one less than documentation
+        gives it: backward may have failed with as many, which made inputs be guessed otherwise."""
+        sample = self.subject.sample
+        known = said_of_arguments(self.subject.op)
+        order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+        numbers = {
+            order[id(tensor)]
+            for name, tensor in sample.named_tensors(self.subject.op.signature)
+            if (item := known.get(name)) and not item.other and item.rank == tensor.dim() + 1
+        }
+        if sample.origin != "inferred" or not numbers or self.late:
+            return []
+        there = with_leading_axis(sample, numbers, LEADING_SIZES[0], seed=self.subject.seed)
+        words = shape_words(self.subject, there, {(number, 0): 0 for number in numbers})
+        tried = SizeTrial(words, self._judge(there), documented=True)
+        if tried.judgement.verdict == REFUSED:
+            return []
+        self.tried.append(tried)
+        return [tried]
+
     def trailing(self) -> list[SizeTrial]:
         """A tensor of which forward or documentation says that it has any number of axes behind the
         first ones, with one more of them, and with one less; those of its shape change with it."""

@@ -6,8 +6,9 @@ A gradient that is right at the sample, but wrong, not finite or refused by an e
 at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two plus one
 along the last axis, primes elsewhere), each dimension alone to 1, with one leading axis added or
 removed, and, where code or documentation is written for any number of axes behind the first ones
-(`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed. Axes of equal size
-change together. Sizes that forward refuses are left out, and so are other numbers of axes at which
+(`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with an axis
+more where inputs were inferred with one less than documentation gives. Axes of equal size change
+together. Sizes that forward refuses are left out, and so are other numbers of axes at which
 backward raises, because forward accepted them by accident. Where forward computes something else
 with another axis than with a batch, this is information; so it is where inputs of size 1 broadcast
 against a parameter or buffer, unless the documentation speaks of broadcasting or the code sums to
@@ -18,7 +19,7 @@ it does not at the sample; and where a gradient is not finite at a size at which
 operations have no finite derivative, though they have one at the sample: the angle of a single band
 is acos(±1).
 
-Cost: 3 forward calls and 1 backward call for each of up to 7 shapes that forward accepts (odd sizes
+Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
 forward calls for each shape at which the op fails, and 4 more with 2 backward calls where a
 gradient is not finite there.
@@ -185,7 +186,7 @@ def probe(subject: Subject) -> Outcome:
                 kind="other-rank",
                 explained="other-function" if item.other_function else None,
             )
-    findings += [] if any_defect(findings) else _trailing_findings(subject, sizes)
+    findings += [] if any_defect(findings) else _findings_of_ranks(subject, sizes)
     for item in sizes.unread:
         findings += findings_elsewhere(
             subject,
@@ -230,10 +231,11 @@ def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
     return findings
 
 
-def _trailing_findings(subject: Subject, sizes: SizeTrials) -> list[Finding]:
-    """What is wrong with another number of axes behind the first ones."""
+def _findings_of_ranks(subject: Subject, sizes: SizeTrials) -> list[Finding]:
+    """What is wrong with the number of axes that documentation gives, and with another number of
+    axes behind the first ones."""
     findings: list[Finding] = []
-    for item in sizes.trailing():
+    for item in [*sizes.as_documented(), *sizes.trailing()]:
         if item.faulty:
             findings += findings_elsewhere(
                 subject,

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
@@ -201,3 +202,54 @@ def test_what_is_read(subject: Callable[..., Subject]) -> None:
     assert read(HalvesDocumentedImages, rows(3, 4, 5), rows(4)) == Trailing(0, 2, True, True, (0,))
     assert read(Centred, rows(3, 4, 5)) == Trailing(0, 2, True, False, (0,))
     assert read(Shuffled, rows(3, 4, 5)) == Trailing(0, 2, False, False, (0,))
+
+
+class Doubled(Function):
+    """Twice x: (N, C, L)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.shape = x.shape
+        return torch.cat([x, x], -1)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        size = ctx.shape[-1]
+        return grad_output[..., :size] + grad_output[..., size:]
+
+
+class DoubledRows(Doubled):
+    """Twice x: (N, C, L)."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        size = ctx.shape[-1]
+        return grad_output[:, :size] + grad_output[:, size:]
+
+
+class DoubledRowsOnly(DoubledRows):
+    """Twice x."""
+
+
+class DoubledMatrices(DoubledRows):
+    """Twice x: (N, C, L)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        assert x.dim() == 2
+        return Doubled.forward(ctx, x)
+
+
+def found_by_name(op: Any) -> list[tuple[str, str]]:
+    report = gradlint.check(op, seed=0, order=1, select=["GL004", "GL706"]).targets[0]
+    return [(item.severity, item.message) for item in report.findings if item.severity != "info"]
+
+
+def test_the_number_of_axes_that_documentation_gives() -> None:
+    """Inputs are guessed with fewer axes where backward raises with as many as documented."""
+    assert found_by_name(Doubled) == []
+    ((severity, message),) = found_by_name(DoubledRows)
+    assert severity == "warning"
+    assert message.startswith("backward raises RuntimeError where `x` has shape [3, ")
+    assert found_by_name(DoubledRowsOnly) == []
+    assert found_by_name(DoubledMatrices) == []
