@@ -20,6 +20,7 @@ from gradlint.inputs.described import (
     shapes_in_order,
 )
 from gradlint.inputs.documentation import (
+    denies_symmetry,
     described,
     documented_dtype,
     documented_interval,
@@ -285,6 +286,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
         )
+    evidence.general = denies_symmetry(text, evidence.name)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
     if not item.axes and not evidence.shape and names_axis(text, evidence.name):
         evidence.say("int", _ANNOTATED)

@@ -56,6 +56,7 @@ class Evidence:
         shape: names of its axes from documentation; empty when it says nothing.
         length: number of elements it is unpacked into, for a sequence.
         domain: domain that the functions it is passed to need; empty when unknown.
+        general: whether documentation denies that it is symmetric.
         mentioned: domains that documentation names anywhere, not clearly of this parameter.
         unit_axes: axes that call sites add with ``unsqueeze``.
         keys: string keys that the code reads from it, for a dict of tensors.
@@ -98,6 +99,7 @@ class Evidence:
     shape: tuple[str, ...] = ()
     length: int | None = None
     domain: str = ""
+    general: bool = False
     mentioned: list[str] = field(default_factory=list)
     unit_axes: list[int] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)

@@ -206,6 +206,7 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         of_squares = item.domain in OF_SQUARES
         domain = ("" if of_squares else item.domain) or _names.domain(item.name)
         square = (item.domain if of_squares else "") or _names.square_domain(item.name)
+        square = "" if square == "spd" and item.general else square
         grad = grad and domain != "signs"  # a label or a direction
     found: list[Proposal] = []
     if item.shape:

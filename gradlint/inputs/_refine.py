@@ -409,6 +409,10 @@ def _within(
     the first free one of a floating tensor, or the first behind the axis that is shared."""
     if guess.domain not in ("pointers", "offsets", "sizes"):
         return plan, trial
+    if guess.domain == "pointers":
+        parted = _fewer_than_elements(search, plan, trial, name, guess)
+        if parted is not None:
+            return parted
     sizes = plan.sizes()
     behind = guess.domain == "sizes"
     for _, other in plan.tensors():
@@ -439,6 +443,24 @@ def _within(
         if better is not None:
             return bounded, better
     return plan, trial
+
+
+def _fewer_than_elements(
+    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess
+) -> tuple[Plan, Trial] | None:
+    """Fewer pointers than elements that they cut into segments, where both were taken for one axis:
+    as many elements as there are pointers happen to be as many as the last of these says."""
+    shared = guess.axes[0] if guess.axes else "="
+    others = [other for _, other in plan.tensors() if other is not guess and shared in other.axes]
+    if shared.startswith("=") or not others or shared in search.held or len(guess.axes) > 1:
+        return None
+    size = plan.sizes()[shared]
+    more = 2 * size - 1
+    own = f"{name}.0'"
+    made = plan.changed(name, replace(guess, axes=(own,), high=more)).sized(own, size)
+    made = made.sized(shared, more)
+    better = _try(search, made, trial)
+    return None if better is None else (made, better)
 
 
 def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

@@ -29,7 +29,7 @@ from gradlint.inputs._moves import (
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Search
 from gradlint.inputs.described import ANY, said_of_arguments
-from gradlint.inputs.documentation import prose
+from gradlint.inputs.documentation import denies_symmetry, prose, without_denied_symmetry
 from gradlint.inputs.domains import OF_SQUARES, worded
 from gradlint.model.op import Op
 from gradlint.targets.nodes import source_text
@@ -134,7 +134,9 @@ def suggested(search: Search, plan: Plan) -> list[Suggested]:
     found += [Suggested(n, "permutation", "its name") for n in tensors if _names.permutes(n)]
     op = search.op
     owner = op.function or (type(op.module) if op.module is not None else op.defining)
-    said = _said(prose(owner)) if owner is not None else []
+    text = prose(owner) if owner is not None else ""
+    found = [item for item in found if item.domain != "spd" or not denies_symmetry(text, item.name)]
+    said = _said(text)
     found += [Suggested(name, domain, "the source") for domain in said for name in tensors]
     found += _triangles(op, owner, guesses)
     return list({(item.name, item.domain): item for item in reversed(found)}.values())[::-1]
@@ -384,6 +386,7 @@ def _said(text: str) -> list[str]:
     found: list[str] = []
     for sentence in re.split(r"[.;\n]\s", text):
         if _RELIES.search(sentence) and not _RETURNS.search(sentence):
+            sentence = without_denied_symmetry(sentence)
             lowered = sentence.lower()
             found += [domain for domain, words in _BY_WORD if re.search(words, lowered)]
             found += [{"tril": "lower", "triu": "upper"}.get(d, d) for d in worded(sentence)]

@@ -87,6 +87,25 @@ def starred_rank(text: str) -> int:
     return 0
 
 
+#: A line that denies that a matrix is symmetric.
+_NOT_SYMMETRIC = re.compile(
+    r"(?i)(?:\bnot|n't|\bnever|\bno longer)\b(?:\W+\w+){0,3}?\W+symmetric"
+    r"|\b(?:non-?|un|a)symmetric|\bgeneral (?:square )?matri"
+)
+
+
+def denies_symmetry(text: str, name: str) -> bool:
+    """Whether a line of ``text`` that names an argument says that it is not always symmetric: a
+    precision often is, by its name."""
+    named = re.compile(rf"\b{re.escape(name)}\b")
+    return any(named.search(line) and _NOT_SYMMETRIC.search(line) for line in text.splitlines())
+
+
+def without_denied_symmetry(text: str) -> str:
+    """``text`` without the words that deny that a matrix is symmetric."""
+    return _NOT_SYMMETRIC.sub("", text)
+
+
 #: In a clause about an argument, behind its shape: it has a sign, ", all > 0".
 _SIGN = re.compile(
     r"(?:^|[,:])\s*(?:(?:or|and|all|each|every|elements?|entries|values?|strictly)\s+)*"

@@ -242,6 +242,28 @@ def with_leading_axis(sample: Sample, numbers: Collection[int], size: int, *, se
     return _each(sample, more)
 
 
+def with_trailing_axis(sample: Sample, numbers: Collection[int], size: int, *, seed: int) -> Sample:
+    """``sample`` with an axis of ``size`` behind those of the tensors ``numbers``."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def more(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        if number not in numbers:
+            return tensor
+        return _in_domain(_along(tensor.unsqueeze(-1), tensor.dim(), size, generator), tensor)
+
+    return _each(sample, more)
+
+
+def trailing_slice_of(sample: Sample, numbers: Collection[int], position: int) -> Sample:
+    """``sample`` with only the slice at ``position`` along the last axis of the tensors
+    ``numbers``."""
+
+    def one(number: int, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.select(-1, position) if number in numbers else tensor
+
+    return _each(sample, one)
+
+
 def without_leading_axis(sample: Sample, numbers: Collection[int]) -> Sample:
     """``sample`` with only the first slice of the tensors ``numbers``."""
     return slice_of(sample, numbers, 0)

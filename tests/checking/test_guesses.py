@@ -739,3 +739,25 @@ def test_a_triangle_that_forward_takes_itself_is_no_demand() -> None:
     assert ("GL401", "scale_tril") in red(check(op(solved, solved_whole)))
     # Without it, triangular factors are what callers pass.
     assert red(check(op(unprojected, solved_whole))) == []
+
+
+def of_any_matrix(ctx, delta, precision):
+    """Squared distances of delta: (n, d); precision: (d, d), not assumed symmetric."""
+    return distance(ctx, delta, precision)
+
+
+def of_a_precision(ctx, delta, precision):
+    """Squared distances of delta: (n, d); precision: (d, d)."""
+    return distance(ctx, delta, precision)
+
+
+def of_any_matrix_right(ctx, g):
+    delta, matrix = ctx.saved_tensors
+    _, outer = distance_right(ctx, g)
+    return g[:, None] * (delta @ (matrix + matrix.T)), outer
+
+
+def test_a_matrix_of_which_documentation_denies_that_it_is_symmetric() -> None:
+    assert red(check(op(of_any_matrix, of_any_matrix_right))) == []
+    assert red(check(op(of_a_precision, distance_right))) == []
+    assert ("GL401", "delta") in red(check(op(of_any_matrix, distance_right)))

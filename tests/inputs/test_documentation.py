@@ -6,6 +6,7 @@ import pytest
 
 from gradlint.inputs.documentation import (
     Range,
+    denies_symmetry,
     documented_complex,
     documented_constant,
     documented_from_one,
@@ -228,3 +229,19 @@ def test_signs_behind_shapes(text: str, name: str, domain: str) -> None:
 )
 def test_scalars_of_lists(text: str, name: str, scalar: bool) -> None:
     assert documented_scalar(text, name, ["error", "kp", "ki", "dt"]) == scalar
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("precision: (d, d), not assumed symmetric", True),
+        ("`precision` need not be symmetric.", True),
+        ("precision (Tensor): a non-symmetric matrix", True),
+        ("precision: a general square matrix", True),
+        ("precision: (d, d), symmetric", False),
+        ("precision: a symmetric matrix, not its factor", False),
+        ("precision: (d, d)\nother: not assumed symmetric", False),
+    ],
+)  # fmt: skip
+def test_denied_symmetry(text: str, denied: bool) -> None:
+    assert denies_symmetry(text, "precision") is denied

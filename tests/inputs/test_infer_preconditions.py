@@ -289,6 +289,32 @@ def test_pointers_lengths_and_permutations():
     assert pointers[0] == 0
     assert pointers[-1] == len(x)
 
+    class Sparse(Function):
+        @staticmethod
+        def forward(ctx, crow_indices, values):
+            counts = crow_indices.diff()
+            ctx.rows = torch.repeat_interleave(torch.arange(len(counts)), counts)
+            return torch.zeros(len(counts), dtype=values.dtype).index_add(0, ctx.rows, values)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None, grad[ctx.rows]
+
+    # More elements than pointers: some segment is longer than one.
+    pointers, values = inferred(Sparse).args
+    assert pointers[-1] == len(values) > len(pointers)
+
+    class Paired(Sparse):
+        """One value for each pointer, and no more."""
+
+        @staticmethod
+        def forward(ctx, crow_indices, values):
+            assert len(values) == len(crow_indices)
+            return Sparse.forward(ctx, crow_indices, values)
+
+    pointers, values = inferred(Paired).args
+    assert pointers[-1] == len(values) == len(pointers)
+
     class Pooled(Function):
         @staticmethod
         def forward(ctx, x, lengths):

@@ -27,6 +27,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
     is_said_or_handled,
     own_state_has,
 )
+from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
 from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
@@ -38,8 +39,10 @@ from gradlint.inputs.resized import (
     slice_of,
     tensors_of,
     tied_axes,
+    trailing_slice_of,
     with_integers_of,
     with_leading_axis,
+    with_trailing_axis,
     without_leading_axis,
 )
 from gradlint.model.report import SIZES_LEFT_OUT, Explanation
@@ -86,6 +89,9 @@ MOST_SLICES, SAME_VALUE = 11, 1e-4
 #: number).
 LEADING_SIZES = (3, 5, 7, 9, 11)
 
+#: Size of an axis that is put behind the others.
+TRAILING_SIZE = 3
+
 #: Hint on a fault at an odd size where the next even size is right.
 RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
 
@@ -115,6 +121,7 @@ class SizeTrial:
             size, and nothing says that this is meant.
         degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
             index that falls below zero.
+        documented: whether documentation says that such shapes are meant.
         length_guessed: whether backward raises there, and forward reads nothing of what was added
             to a guessed axis: another length may be meant.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
@@ -131,6 +138,7 @@ class SizeTrial:
     other_function: bool = False
     unmeant: bool = False
     degenerate: bool = False
+    documented: bool = False
     length_guessed: bool = False
     hint: str = ""
 
@@ -438,6 +446,87 @@ class SizeTrials:
         return any(
             item.value.shape[0] in first and after.get(item.name) == item.value.dim()
             for item in before
+        )
+
+    def as_documented(self) -> list[SizeTrial]:
+        """The sample with an axis in front of each tensor that has one less than documentation
+        gives it: backward may have failed with as many, which made inputs be guessed otherwise."""
+        sample = self.subject.sample
+        known = said_of_arguments(self.subject.op)
+        order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+        numbers = {
+            order[id(tensor)]
+            for name, tensor in sample.named_tensors(self.subject.op.signature)
+            if (item := known.get(name)) and not item.other and item.rank == tensor.dim() + 1
+        }
+        if sample.origin != "inferred" or not numbers or self.late:
+            return []
+        there = with_leading_axis(sample, numbers, LEADING_SIZES[0], seed=self.subject.seed)
+        words = shape_words(self.subject, there, {(number, 0): 0 for number in numbers})
+        tried = SizeTrial(words, self._judge(there), documented=True)
+        if tried.judgement.verdict == REFUSED:
+            return []
+        self.tried.append(tried)
+        return [tried]
+
+    def trailing(self) -> list[SizeTrial]:
+        """A tensor of which forward or documentation says that it has any number of axes behind the
+        first ones, with one more of them, and with one less; those of its shape change with it."""
+        known = trailing_axes(self.subject)
+        if known is None:
+            return []
+        sample, numbers = self.subject.sample, known.alike
+        documented = any(self._documented_otherwise(numbers, more) for more in (1, -1))
+        if documented and not known.documented:
+            return []
+        more = with_trailing_axis(sample, numbers, TRAILING_SIZE, seed=self.subject.seed)
+        others = [(more, more, sample)]
+        if known.counted and known.first < tensors_of(sample)[known.number].dim():
+            less = trailing_slice_of(sample, numbers, 0)
+            others.append((less, sample, less))
+        found = []
+        for there, longer, shorter in others:
+            if self.late:
+                break
+            tried = self._with_other_trailing(there, longer, shorter, numbers, known)
+            if tried.judgement.verdict != REFUSED:
+                found.append(tried)
+        self.tried += found
+        return found
+
+    def _with_other_trailing(
+        self,
+        there: Sample,
+        longer: Sample,
+        shorter: Sample,
+        numbers: Sequence[int],
+        known: Trailing,
+    ) -> SizeTrial:
+        """The trial at ``there``, which is either the one with the longer shapes or the other."""
+        words = shape_words(self.subject, there, {(number, 0): 0 for number in numbers})
+        tried = SizeTrial(words, self._judge(there))
+        if not tried.faulty:
+            return tried
+        # A mean over no axes at all is one over all of them.
+        certain = known.counted and there is longer
+        raised = tried.judgement.verdict == RAISED
+        if not certain and (raised or not self._treats_slices_alike(longer, shorter, numbers)):
+            tried.judgement.verdict = UNDECIDED
+        tried.documented = known.documented
+        return tried
+
+    def _treats_slices_alike(self, longer: Sample, shorter: Sample, numbers: Sequence[int]) -> bool:
+        """Whether forward returns for ``longer`` what it returns for each slice of it along the
+        last axis, of which ``shorter`` has none."""
+        together = self._outputs(longer)
+        count = tensors_of(longer)[numbers[0]].shape[-1]
+        apart = [self._outputs(trailing_slice_of(longer, numbers, k)) for k in range(count)]
+        rows = [one for one in apart if one is not None]
+        if together is None or len(rows) < count or self._outputs(shorter) is None:
+            return False
+        return all(
+            _agree(whole, torch.stack([row[position] for row in rows], -1))
+            for position, whole in enumerate(together)
         )
 
     def _documented_otherwise(self, leading: Collection[int], more: int) -> bool:

@@ -4,19 +4,22 @@ What it finds
 -------------
 A gradient that is right at the sample, but wrong, not finite or refused by an exception in backward
 at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two plus one
-along the last axis, primes elsewhere), each dimension alone to 1, and with one leading axis added
-or removed. Axes of equal size change together. Sizes that forward refuses are left out, and so are
-other numbers of axes at which backward raises, because forward accepted them by accident. Where
-forward computes something else with another axis than with a batch, this is information; so it is
-where inputs of size 1 broadcast against a parameter or buffer, unless the documentation speaks of
-broadcasting or the code sums to shapes; and so it is at odd sizes where even ones are right, unless
-the documentation allows any size or the code tells odd and even ones apart; and so it is at sizes
-that forward runs out of, where it clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an
-index falls below zero as it does not at the sample; and where a gradient is not finite at a size at
-which forward's own operations have no finite derivative, though they have one at the sample: the
-angle of a single band is acos(±1).
+along the last axis, primes elsewhere), each dimension alone to 1, with one leading axis added or
+removed, and, where code or documentation is written for any number of axes behind the first ones
+(`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with an axis
+more where inputs were inferred with one less than documentation gives. Axes of equal size change
+together. Sizes that forward refuses are left out, and so are other numbers of axes at which
+backward raises, because forward accepted them by accident. Where forward computes something else
+with another axis than with a batch, this is information; so it is where inputs of size 1 broadcast
+against a parameter or buffer, unless the documentation speaks of broadcasting or the code sums to
+shapes; and so it is at odd sizes where even ones are right, unless the documentation allows any
+size or the code tells odd and even ones apart; and so it is at sizes that forward runs out of,
+where it clamps to an empty range (`index.clamp(0, n - 2)` at n = 1) or an index falls below zero as
+it does not at the sample; and where a gradient is not finite at a size at which forward's own
+operations have no finite derivative, though they have one at the sample: the angle of a single band
+is acos(±1).
 
-Cost: 3 forward calls and 1 backward call for each of up to 5 shapes that forward accepts (odd sizes
+Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
 forward calls for each shape at which the op fails, and 4 more with 2 backward calls where a
 gradient is not finite there.
@@ -127,6 +130,11 @@ HELP_RANK = (
     " other numbers of axes in forward"
 )
 
+HELP_TRAILING = (
+    "look in backward for a fixed number of axes where forward takes any number of them; or refuse"
+    " other numbers of axes in forward"
+)
+
 HELP_LENGTH = "refuse other lengths in forward: it does not read what is beyond"
 
 HELP_OTHER_FUNCTION = (
@@ -178,6 +186,7 @@ def probe(subject: Subject) -> Outcome:
                 kind="other-rank",
                 explained="other-function" if item.other_function else None,
             )
+    findings += [] if any_defect(findings) else _findings_of_ranks(subject, sizes)
     for item in sizes.unread:
         findings += findings_elsewhere(
             subject,
@@ -219,6 +228,24 @@ def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
     )
     for finding in findings:
         finding.cause_text = "; ".join(filter(None, (hint, finding.cause_text)))
+    return findings
+
+
+def _findings_of_ranks(subject: Subject, sizes: SizeTrials) -> list[Finding]:
+    """What is wrong with the number of axes that documentation gives, and with another number of
+    axes behind the first ones."""
+    findings: list[Finding] = []
+    for item in [*sizes.as_documented(), *sizes.trailing()]:
+        if item.faulty:
+            findings += findings_elsewhere(
+                subject,
+                RULE,
+                item.judgement,
+                item.words,
+                cause="rank",
+                help=HELP_TRAILING,
+                kind="other-size" if item.documented else "other-rank",
+            )
     return findings
 
 
