@@ -113,8 +113,8 @@ class SizeTrial:
         other_function: whether forward computes another function there than at the sample.
         unmeant: whether forward broadcasts there with something of the op's own that keeps its
             size, and nothing says that this is meant.
-        degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
-            index that falls below zero.
+        degenerate: whether forward runs out of the size there: a clamp to an empty range, an
+            index that falls below zero, or a singular matrix that it solves with.
         length_guessed: whether backward raises there, and forward reads nothing of what was added
             to a guessed axis: another length may be meant.
         hint: what else was seen, in words; with one, the fault may come from a requirement that
