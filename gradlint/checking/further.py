@@ -76,6 +76,7 @@ from gradlint.inputs.designed_values import (
     farther_alone,
     nearer,
     of_both_signs,
+    of_other_lengths,
     other_values,
     up_to_limits,
 )
@@ -260,6 +261,7 @@ class FurtherSamples:
         watched = self._watched()
         if watched is None:
             return
+        yield from of_other_lengths(op, sample)
         yield from self._of_meanings(sample, watched)
         if inferred:
             yield from beyond(op, sample) if watched.one_sided else ()

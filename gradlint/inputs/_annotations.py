@@ -22,6 +22,7 @@ from gradlint.inputs.described import (
 from gradlint.inputs.documentation import (
     denies_symmetry,
     described,
+    documented_ball,
     documented_dtype,
     documented_interval,
     documented_scalar,
@@ -281,6 +282,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.domain = (
             next(iter(worded(item.words)), "")
             or ("lengths" if documented_unit(text, evidence.name) else "")
+            or ("ball" if documented_ball(text, evidence.name, names) else "")
             or ("signs" if documented_signs(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]

@@ -77,7 +77,7 @@ def with_domain(plan: Plan, name: str, domain: str, cost: float) -> Plan | None:
     if not isinstance(guess, TensorGuess) or guess.dtype != "float" or guess.domain == domain:
         return None
     if domain not in OF_SQUARES:
-        if domain in ("rows", "lengths", "ordered", "logs") and not guess.axes:
+        if domain in ("rows", "lengths", "ordered", "logs", "ball") and not guess.axes:
             return None
         return plan.changed(name, replace(guess, domain=domain), cost)
     if len(guess.axes) < 2:

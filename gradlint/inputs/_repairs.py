@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
+from math import isqrt, prod
 
 from gradlint.inputs._attempt import COMPLEX_GRADIENT_ERROR, GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
@@ -111,6 +111,7 @@ def _general(failed: FailedAttempt) -> Iterator[Plan]:
 def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _views(failed)
     yield from _slices(failed)
+    yield from _squared(failed)
     yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
 
 
@@ -160,6 +161,31 @@ def _slices(failed: FailedAttempt) -> Iterator[Plan]:
             least = min(first, second)
             for step, size in enumerate(dict.fromkeys((least + 1, 2 * least))):
                 yield failed.plan.sized(symbol, size, 0.15 + 0.1 * step)
+
+
+def _squared(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "size of tensor a (49) must match the size of tensor b (25)" where axes are 7 and 5 long:
+    these are to be equal, as in ``torch.eye(n * n) - torch.kron(a, a)``. In "25x25 and 42x1", a
+    matrix of 42 elements is to have 5 rows and columns: forward solves for its elements."""
+    for pair in size_pairs(failed.failure.text):
+        roots = [isqrt(size) for size in pair]
+        known = [
+            root > 1 and root**2 == size and root in failed.labels
+            for root, size in zip(roots, pair, strict=True)
+        ]
+        if all(known):
+            yield from pairs_to_plans(failed, [(roots[0], roots[1])])
+        elif any(known):
+            root, elements = (roots[0], pair[1]) if known[0] else (roots[1], pair[0])
+            yield from _square_of(failed, elements, failed.labels[root][0])
+
+
+def _square_of(failed: FailedAttempt, elements: int, symbol: str) -> Iterator[Plan]:
+    """Matrices of so many elements as square ones, with ``symbol`` for both axes."""
+    for name, guess in failed.plan.tensors():
+        whole = isinstance(failed.plan.guess(name), TensorGuess) and len(guess.axes) == 2
+        if whole and prod(failed.sizes[axis] for axis in guess.axes) == elements:
+            yield failed.plan.changed(name, replace(guess, axes=(symbol, symbol)), 0.3)
 
 
 def size_pairs(text: str) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from gradlint.inputs.designed import (
     replaced,
 )
 from gradlint.inputs.designed_arguments import LARGE_EPSILON
-from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, positional_names
 
@@ -48,6 +48,9 @@ NEAREST, FARTHEST = 0.1, 0.9
 CLEAR = 0.02
 
 
+#: Lengths of vectors that are shorter than one: from near zero to near the edge of the ball.
+SHORTEST, LONGEST = 0.05, 0.95
+
 #: Domain, in words → the bounds that values keep where they are put on both sides of thresholds.
 _BOUNDS = {
     "all reals": (-math.inf, math.inf),
@@ -62,6 +65,14 @@ _Change = tuple[str, SampleKind, tuple[str, ...], Callable[[torch.Tensor], torch
 
 def _both_signs(tensor: torch.Tensor) -> bool:
     return bool((tensor < 0).any() & (tensor > 0).any())
+
+
+def _lengthened(tensor: torch.Tensor) -> torch.Tensor:
+    """Vectors of the same directions, of lengths from near zero to near one."""
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    lengths = torch.linspace(LONGEST, SHORTEST, len(rows), dtype=torch.float64)[:, None]
+    units = rows / rows.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)
+    return (units * lengths.to(units)).reshape(tensor.shape)
 
 
 _CHANGES: tuple[_Change, ...] = (
@@ -85,6 +96,12 @@ _CHANGES: tuple[_Change, ...] = (
 def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with one sign in each tensor that has both, with large and with small values."""
     yield from _changed(op, sample, _CHANGES)
+
+
+def of_other_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with vectors that are shorter than one near zero and near the edge of the ball."""
+    label = f"where vectors are {SHORTEST:g} to {LONGEST:g} long"
+    yield from _changed(op, sample, [(label, "same", (CONFINED["ball"],), _lengthened)])
 
 
 def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:

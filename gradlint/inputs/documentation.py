@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from gradlint.inputs.domains import worded
 from gradlint.model.op import Op
 from gradlint.targets.nodes import source_text
 
@@ -159,6 +160,13 @@ def documented_unit(text: str, name: str) -> bool:
     """Whether ``text`` calls ``name`` a unit vector by an adjective: "unit q0, q1"."""
     others = r"(?:`*\w{1,12}`*\s*(?:,|/|\band\b)\s*){0,3}"
     return re.search(rf"(?i)(?<![\w-])unit\s+{others}`*{re.escape(name)}\b", text) is not None
+
+
+def documented_ball(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that vectors are shorter than one: "points u and v (N, d) inside the
+    unit ball", "x (N, d), in the Poincaré ball"."""
+    said = (" ".join(clause.split()) for clause in clauses(text, name, names))
+    return any("ball" in worded(clause) for clause in said)
 
 
 def documented_nonzero(text: str, name: str) -> bool:

@@ -25,13 +25,15 @@ DOMAINS = {
 }
 
 #: Domain → how a report describes it, of those that are only tried where a gradient is wrong at
-#: other values. "lower" and "upper" are triangular matrices that stay so when they are moved.
+#: other values, or where documentation asks for them. "lower" and "upper" are triangular matrices
+#: that stay so when they are moved.
 CONFINED = {
     "skew": "skew-symmetric",
     "lower": "lower triangular",
     "upper": "upper triangular",
     "signs": "-1 or 1",
     "binary": "0 or 1",
+    "ball": "vectors of length below 1 along the last axis",
 }
 
 #: Domains of square matrices.
@@ -56,6 +58,13 @@ WORDS = (
         r"\bunit[- ](?:vectors?|quaternions?|norm|length)\b|\b(?:normali[sz]ed|unit)\b.{0,20}"
         r"\b(?:vector|quaternion|embedding)|(?:vector|quaternion|embedding)s?\b.{0,20}"
         r"\b(?:normali[sz]ed|unit)\b",
+    ),
+    (
+        "ball",
+        r"\b(?:in|inside|within|of|on|from) (?:the|an?) (?:open )?(?:unit|poincar[eé])[- ]"
+        r"(?:ball|dis[ck])\b|\bnorms? (?:is |are )?(?:strictly )?"
+        r"(?:(?:below|under|less than|smaller than) (?:1|one)\b(?!\.)|< ?1\b(?!\.))"
+        r"|(?:\|\||‖)\w+(?:\|\||‖) ?< ?1\b(?!\.)",
     ),
     (
         "rows",

@@ -4,6 +4,7 @@ Axes of one size belong together, unless forward says otherwise, and a size that
 changes with them. New slices of floating tensors mix
 the elements of old ones with weights between 0 and 1, which keeps values positive, in the unit
 interval, and away from ties; rows that sum to one sum to one again, unit vectors stay unit vectors,
+vectors of length below one are no longer than they were,
 zeros and ones stay such, signs too, symmetric matrices stay symmetric, positive definite ones
 positive definite, skew-symmetric, triangular and orthogonal ones of their kind, and contractions
 such. New slices of integers repeat old ones.
@@ -331,7 +332,7 @@ def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     kinds: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor | None]] = [_of_two_values]
     kinds += [_as_rows] if before.dim() and before.shape[-1] > 1 else []
     kinds += [_as_matrix] if square and found.shape[-1] == found.shape[-2] else []
-    kinds += [_as_unit] if before.dim() and before.shape[-1] > 1 else []
+    kinds += [_as_unit, _as_short] if before.dim() and before.shape[-1] > 1 else []
     return next((made for kind in kinds if (made := kind(found, before)) is not None), found)
 
 
@@ -362,6 +363,16 @@ def _as_unit(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
     if bool((before.norm(dim=-1) - 1.0).abs().max() <= SAME):
         return found / found.norm(dim=-1, keepdim=True)
     return None
+
+
+def _as_short(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
+    """Vectors of length below one along the last axis: the length of vectors whose elements do not
+    shrink grows with the root of their number."""
+    longest = before.norm(dim=-1).max()
+    if not bool(longest < 1.0):
+        return None
+    norms = found.norm(dim=-1, keepdim=True)
+    return found * (longest / norms).clamp(max=1.0)
 
 
 def _as_matrix(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:

@@ -16,7 +16,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import TensorGuess
 from gradlint.inputs._proposals import propose
-from gradlint.inputs.documentation import documented_interval, prose
+from gradlint.inputs.documentation import documented_ball, documented_interval, prose
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.related import Bound
@@ -49,7 +49,10 @@ def with_seen_domains(op: Op, sample: Sample) -> Sample:
         base = name.partition("[")[0]
         dtype = _kind(tensor)
         guessed = next((g.domain for g in guesses.get(base, ()) if g.dtype == dtype), "real")
-        said = documented_interval(text, base, known) if dtype == "float" else ""
+        said = ""
+        if dtype == "float":
+            ball = documented_ball(text, base, known)
+            said = documented_interval(text, base, known) or ("ball" if ball else "")
         domain = seen_domain(tensor, said or guessed)
         if domain:
             domains[base] = domain
@@ -105,9 +108,16 @@ def _guessed_and_seen(value: torch.Tensor, guessed: str) -> str:
         "negative": bool((value < 0).all()),
         "unit": bool(((value > 0) & (value < 1)).all()),
     }
+    if guessed == "ball" and not is_in_ball(value):
+        return ""
     if fits.get(guessed, False):
         return DOMAINS[guessed]
     return {**DOMAINS, **CONFINED}.get(guessed, guessed) if guessed not in fits else ""
+
+
+def is_in_ball(value: torch.Tensor) -> bool:
+    """Whether vectors along the last axis are shorter than one."""
+    return value.dim() > 0 and bool((value.detach().norm(dim=-1) < 1.0).all())
 
 
 def is_structured(value: torch.Tensor) -> bool:

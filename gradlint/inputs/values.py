@@ -330,7 +330,9 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
     if domain in ("signs", "binary"):
         ones = _rows_of_both(level > 0.5).double()
         level = ones if domain == "binary" else 2 * ones - 1
-    if domain in ("real", "rows", "lengths", "ordered", *OF_SQUARES):
+    if domain == "ball" and not shape:
+        domain = "small"
+    if domain in ("real", "rows", "lengths", "ball", "ordered", *OF_SQUARES):
         return _reals(domain, shape, level)
     if domain == "small":
         values = 1.6 * level - 0.8
@@ -351,15 +353,17 @@ def _levels(shape: list[int], count: int, generator: torch.Generator) -> torch.T
 
 
 def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
-    """Normal values, kept away from zero; as rows that sum to 1, unit vectors or increasing."""
+    """Normal values, kept away from zero; as rows that sum to 1, unit vectors, vectors shorter than
+    one, or increasing."""
     values = torch.special.ndtri(level)
     values = values + _GAP * torch.where(values < 0, -1.0, 1.0)
     if domain == "real" or domain in OF_SQUARES or not shape:
         return values
     if domain == "rows":
         return values.softmax(-1)
-    if domain == "lengths":
-        return values / values.norm(dim=-1, keepdim=True)
+    if domain in ("lengths", "ball"):
+        lengths = 0.2 + 0.6 * level[..., :1] if domain == "ball" else 1.0
+        return lengths * values / values.norm(dim=-1, keepdim=True)
     return values.sort(-1).values
 
 

@@ -1,4 +1,5 @@
-"""Where forward runs out of a size: clamps to an empty range, and indices that fall below zero.
+"""Where forward runs out of a size: clamps to an empty range, indices that fall below zero, and
+systems of equations that have no single solution.
 
 Positions or a window of no elements are left out: a sum over nothing is well defined, and often
 treated with care.
@@ -21,6 +22,13 @@ _CLAMPING = frozenset(("clamp", "clip"))
 _PICKING = frozenset(("index", "_unsafe_index", "index_put", "_index_put_impl", "take", "put"))
 _SELECTING = {"select": (2,), "slice": (2, 3)}
 
+#: ATen operators that solve with their first argument, a matrix, or invert it.
+_SOLVING = frozenset(("_linalg_solve_ex", "linalg_inv_ex", "linalg_lu_factor_ex"))
+
+#: A matrix whose smallest singular value is below this many roundings of its largest one, for each
+#: of its rows, is singular (heuristic: what elimination leaves of a rank that is missing).
+_ROUNDINGS = 16.0
+
 #: What forward does at one place of its code: the kind of operation, the code and the offset.
 Step = tuple[str, CodeType | None, int]
 
@@ -28,11 +36,13 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 class SizeEdges(DispatchMode):
-    """Notes clamps to a range and elements that are picked, each with its place in the code.
+    """Notes clamps to a range, elements that are picked and matrices that are solved with, each
+    with its place in the code.
 
     Attributes:
         steps: all of these.
-        beyond: those whose range ends before it begins, or that count from the end.
+        beyond: those whose range ends before it begins, that count from the end, or whose matrix is
+            singular to working precision: elimination meets a rounding there in place of zero.
     """
 
     def __init__(self) -> None:
@@ -59,6 +69,8 @@ class SizeEdges(DispatchMode):
         elif name in _SELECTING:
             ends = [args[k] for k in _SELECTING[name] if k < len(args)]
             self._note(name, any(type(end) is int and end < 0 for end in ends))
+        elif name in _SOLVING:
+            self._note("solve", _is_singular(args[0]))
         return func(*args, **kwargs)
 
     def _note(self, kind: str, beyond: bool) -> None:
@@ -84,6 +96,14 @@ def _exceeds(low: Any, high: Any) -> bool:
         low, high = torch.as_tensor(low), torch.as_tensor(high)
         return bool((low.to(high.device) > high).any())
     return bool(low > high)
+
+
+def _is_singular(matrices: torch.Tensor) -> bool:
+    if not matrices.numel() or not bool(matrices.isfinite().all()):
+        return False
+    values = torch.linalg.svdvals(matrices.detach())
+    least = _ROUNDINGS * matrices.shape[-1] * torch.finfo(values.dtype).eps
+    return bool((values[..., -1] <= least * values[..., 0]).any())
 
 
 def _indices(given: Any) -> list[Any]:

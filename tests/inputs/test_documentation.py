@@ -7,6 +7,7 @@ import pytest
 from gradlint.inputs.documentation import (
     Range,
     denies_symmetry,
+    documented_ball,
     documented_complex,
     documented_constant,
     documented_from_one,
@@ -72,6 +73,26 @@ def test_signs(text: str, name: str, domain: str) -> None:
 )
 def test_nonzero(text: str, name: str, nonzero: bool) -> None:
     assert documented_nonzero(text, name) == nonzero
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "ball"),
+    [
+        ("Distance of points u and v (N, d) inside the unit ball.", "u", True),
+        ("Distance of points u and v (N, d) inside the unit ball.", "v", True),
+        ("x: (N, d), points of the Poincaré ball", "x", True),
+        ("v (N, d), a tangent vector; x (N, d) in the open unit disk", "x", True),
+        ("v (N, d), a tangent vector; x (N, d) in the open unit disk", "v", False),
+        ("poles: (B, 2), norm below 1", "poles", True),
+        ("weights: (N, d) with norms < 1", "weights", True),
+        ("x: (N, d), norm < 1.5", "x", False),
+        ("x: (N, d), projected onto the unit ball", "x", False),
+        ("x: (N, d), points outside the unit ball", "x", False),
+        ("x: (N, d), unit vectors", "x", False),
+    ],
+)
+def test_balls(text: str, name: str, ball: bool) -> None:
+    assert documented_ball(text, name, ("x", "u", "v", "poles", "weights")) == ball
 
 
 @pytest.mark.parametrize(

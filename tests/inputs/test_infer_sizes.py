@@ -448,3 +448,39 @@ def test_rows_of_indices_are_more_than_one_and_repeat(seed):
 
 def test_one_row_of_indices_stays_one_where_forward_says_so():
     assert infer(from_object(OnePick))[0].args[0].shape == (1, 2)
+
+
+# Matrices whose elements are the unknowns of a system of equations.
+
+
+def kronecker_solve(a, q):
+    n = len(a)
+    system = torch.eye(n * n, dtype=a.dtype) - 0.1 * torch.kron(a.contiguous(), a.contiguous())
+    return torch.linalg.solve(system, q.reshape(-1)).view(n, n)
+
+
+def stein(ctx, a, q):
+    ctx.save_for_backward(a, kronecker_solve(a, q))
+    return kronecker_solve(a, q)
+
+
+def stein_gradient(ctx, g):
+    a, x = ctx.saved_tensors
+    s = kronecker_solve(a.mT, g)
+    return 0.1 * (s @ a @ x.mT + s.mT @ a @ x), s
+
+
+def stein_gradient_transposed(ctx, g):
+    of_a, of_q = stein_gradient(ctx, g)
+    return of_a, of_q.mT
+
+
+@pytest.mark.parametrize(
+    ("backward", "codes"),
+    [(stein_gradient, set()), (stein_gradient_transposed, {"GL401"})],
+    ids=["right", "transposed"],
+)
+def test_unknowns_that_are_the_elements_of_a_matrix(backward, codes):
+    shapes, red = found(stein, backward)
+    assert shapes == [(3, 3), (3, 3)]
+    assert red == codes

@@ -113,6 +113,14 @@ def test_contractions_still_are() -> None:
         assert norm <= 0.6 + 1e-9 if most else norm > 1.2
 
 
+def test_short_vectors_are_no_longer_than_they_were() -> None:
+    drawn = 0.6 * torch.nn.functional.normalize(randn(2, 3), dim=-1)
+    drawn[0] *= 0.5
+    for vectors, most in ((drawn, 0.6), (2 * drawn, None)):
+        longest = float(changed(sample(vectors), {3: 257}).args[0].detach().norm(dim=-1).max())
+        assert longest <= 0.6 + 1e-9 if most else longest > 2.0
+
+
 def test_positive_definite_matrices_still_are() -> None:
     half = randn(3, 3)
     matrix = half @ half.mT + torch.eye(3)

@@ -24,6 +24,8 @@ REAL = T([[0.3, -1.2, 0.7], [-0.4, 2.1, -0.6]])
         (REAL.abs(), "positive", "positive"),
         (REAL, "positive", ""),
         (REAL, "ordered", "increasing along the last axis"),
+        (REAL / 3, "ball", "vectors of length below 1 along the last axis"),
+        (REAL, "ball", ""),
         (T([1.0, 0.0, 3.0, -1.0]), "real", ""),
         (T([-0.5, 0.1, 0.4, 1.7]), "real", ""),
         (REAL.softmax(-1), "real", ""),

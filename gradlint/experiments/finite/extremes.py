@@ -21,8 +21,14 @@ from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import said_of_arguments
-from gradlint.inputs.documentation import documented_nonzero, documented_sign, prose
-from gradlint.inputs.domains import DOMAINS, worded
+from gradlint.inputs.documentation import (
+    documented_ball,
+    documented_nonzero,
+    documented_sign,
+    prose,
+)
+from gradlint.inputs.domains import CONFINED, DOMAINS, worded
+from gradlint.inputs.seen_domains import is_in_ball
 from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
@@ -242,6 +248,8 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
             return known
         told = said[item.name].words if item.name in said else ""
         sign = documented_sign(text, item.name, names)
+        if documented_ball(text, item.name, names) and is_in_ball(item.value):
+            return CONFINED["ball"]
         return sign or _told_domain(told, item.value) or known
 
     return [

@@ -1,7 +1,9 @@
-"""Sizes that nobody means, though forward takes them: a neighbour ``n - 2`` where n is one.
+"""Sizes that nobody means, though forward takes them: a neighbour ``n - 2`` where n is one, or more
+equations than unknowns.
 
-A clamp to a range that ends before it begins returns its end, and an index below zero counts from
-the end of an axis: forward raises nothing, and what it returns is not what it is meant to compute.
+A clamp to a range that ends before it begins returns its end, an index below zero counts from the
+end of an axis, and a singular matrix is solved with where rounding leaves a pivot that is not zero:
+forward raises nothing, and what it returns is not what it is meant to compute.
 A line that does so at the sample, too, says nothing; nor does a branch that is there for such
 sizes. What backward alone does is its own fault.
 """
@@ -17,7 +19,8 @@ from gradlint.trace.size_edges import SizeEdges
 
 def is_degenerate(subject: Subject, sample: Sample) -> bool:
     """Whether forward runs out of the sizes of ``sample``, and not of those of ``subject``: a range
-    is empty, or an index falls below zero. Two forward calls."""
+    is empty, an index falls below zero, or a matrix that it solves with is singular. Two forward
+    calls."""
     there = _edges(subject, subject.problem.at(sample))
     if there is None or not there.beyond:
         return False

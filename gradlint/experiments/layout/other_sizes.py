@@ -29,6 +29,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
 )
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
 from gradlint.experiments.layout.unread_axes import unread_axes
+from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
 from gradlint.inputs.documentation import documented_ranks
@@ -96,7 +97,7 @@ TRAILING_SIZE = 3
 RIGHT_WHERE_EVEN = "right where {even}: forward accepts an odd size where it needs two halves"
 
 #: The engine's words on a gradient of another shape than its input's.
-_REJECTED = re.compile(r"got (\[[\d, ]*\]) but expected shape")
+_REJECTED = re.compile(r"got (\[[\d, ]*\]) but expected shape(?: compatible with)? (\[[\d, ]*\])")
 
 #: Verdicts that are faults.
 FAULTS = (WRONG, RAISED, NOT_FINITE)
@@ -118,9 +119,9 @@ class SizeTrial:
             does not check it.
         other_function: whether forward computes another function there than at the sample.
         unmeant: whether forward broadcasts there with something of the op's own that keeps its
-            size, and nothing says that this is meant.
-        degenerate: whether forward runs out of the size there: a clamp to an empty range, or an
-            index that falls below zero.
+            size, or inputs that were guessed with each other, and nothing says that this is meant.
+        degenerate: whether forward runs out of the size there: a clamp to an empty range, an
+            index that falls below zero, or a singular matrix that it solves with.
         documented: whether documentation says that such shapes are meant.
         length_guessed: whether backward raises there, and forward reads nothing of what was added
             to a guessed axis: another length may be meant.
@@ -267,8 +268,9 @@ class SizeTrials:
         noted = self._noted(words, found)
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)
-            noted.unmeant = noted.judgement.verdict in (WRONG, NOT_FINITE) and (
-                self._kept(noted) or self._is_constant(noted)
+            noted.unmeant = self._has_shape_of_another(noted) or (
+                noted.judgement.verdict in (WRONG, NOT_FINITE)
+                and (self._kept(noted) or self._is_constant(noted))
             )
             noted.length_guessed = self._is_guessed_length(noted, sizes)
             if noted.faulty:
@@ -280,6 +282,20 @@ class SizeTrials:
         three of a vector in space, which a single number broadcasts with."""
         alone = set(item.sizes.values()) == {1} and not is_said(self.subject)
         return alone and self.broadcast(item)
+
+    def _has_shape_of_another(self, item: SizeTrial) -> bool:
+        """Whether the gradient that the engine rejects has the shape of another input, which
+        forward broadcasts: the inputs were guessed, and the two may be meant to have one shape. At
+        the sample, the engine summed the gradient of that one."""
+        if item.judgement.verdict != RAISED or self.subject.sample.origin != "inferred":
+            return False
+        found = _REJECTED.search(str(item.judgement.error and item.judgement.error.error))
+        if found is None:
+            return False
+        got, wanted = (tuple(map(int, re.findall(r"\d+", part))) for part in found.groups())
+        shapes, _ = returned_shapes(self.subject)
+        summed = {own for _, shape, own in shapes if shape != own and reduces_to(shape, own)}
+        return got in summed and math.prod(got) != math.prod(wanted)
 
     def _kept(self, item: SizeTrial) -> bool:
         """Whether forward broadcast with something of the op's own: outputs keep a size though all

@@ -128,9 +128,52 @@ class BackwardClamps(Function):
         return 2 * g * (positions_of(n) != -first)
 
 
+class NearestSolution(Function):
+    """The x with A x = b and the least Σ q x² / 2 - p x, by Lagrange's multipliers; with more rows
+    than columns there is none, and the matrix of the equations is singular."""
+
+    @staticmethod
+    def system(q: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+        corner = a.new_zeros(len(a), len(a))
+        return torch.cat([torch.cat([q.diag(), a.mT], 1), torch.cat([a, corner], 1)])
+
+    @staticmethod
+    def forward(ctx: Any, *given: torch.Tensor) -> torch.Tensor:
+        q, p, a, b = given
+        solution = torch.linalg.solve(NearestSolution.system(q, a), torch.cat([p, b]))
+        ctx.save_for_backward(q, a, solution)
+        return solution[: len(p)]
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        q, a, solution = ctx.saved_tensors
+        n = len(q)
+        right = torch.cat([g, g.new_zeros(len(a))])
+        d = torch.linalg.solve(NearestSolution.system(q, a), right)
+        grad_a = -torch.outer(solution[n:], d[:n]) - torch.outer(d[n:], solution[:n])
+        return -d[:n] * solution[:n], d[:n], grad_a, d[n:]
+
+
+class NearestSolutionOfOneRow(NearestSolution):
+    """The same, wrong where there is one row: no matrix is singular there."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        *others, grad_b = NearestSolution.backward(ctx, g)
+        return *others, grad_b * (1.0 if len(grad_b) > 1 else 0.5)
+
+
 def leaf(*shape: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
     return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def program(seed: int) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = ((4,), (2, 4), (2,))
+    p, a, b = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    q = torch.rand(4, generator=generator, dtype=torch.float64) + 0.5
+    return tuple(item.requires_grad_() for item in (q, p, a, b))
 
 
 def positions() -> torch.Tensor:
@@ -153,6 +196,16 @@ def test_a_size_that_forward_runs_out_of_is_information(op: Any, args: Any) -> N
     assert all("hardly meant" in item.evidence["info because"] for item in found)
 
 
+def test_more_equations_than_unknowns_are_information() -> None:
+    # Rounding decides whether elimination meets a zero, at which forward raises.
+    found = [
+        finding for seed in (1, 3, 5, 7) for finding in odd_sizes(NearestSolution, *program(seed))
+    ]
+    assert found
+    assert {(item.severity, item.grounds.explained) for item in found} == {("info", "degenerate")}
+    assert all("solves with a singular matrix" in item.evidence["info because"] for item in found)
+
+
 @pytest.mark.parametrize(
     ("op", "args", "severity"),
     [
@@ -160,8 +213,15 @@ def test_a_size_that_forward_runs_out_of_is_information(op: Any, args: Any) -> N
         (SecondLastOrOnly, (leaf(3, 4),), "error"),
         (AndLast, (leaf(3, 4),), "error"),
         (BackwardClamps, (leaf(3, 4),), "error"),
+        (NearestSolutionOfOneRow, program(0), "error"),
     ],
-    ids=["odd sizes", "a branch for it", "from the end at every size", "backward alone"],
+    ids=[
+        "odd sizes",
+        "a branch for it",
+        "from the end at every size",
+        "backward alone",
+        "one equation",
+    ],
 )
 def test_other_faults_there_are_found(op: Any, args: Any, severity: str) -> None:
     found = odd_sizes(op, *args)

@@ -257,3 +257,66 @@ def points() -> torch.Tensor:
 def test_a_documented_number_and_rank_are_kept() -> None:
     assert odd_sizes(Points, points()) == []
     assert [item.severity for item in odd_sizes(AnyPoints, points())] == ["error"]
+
+
+class Smoothed(Function):
+    """h₀ = start, hₜ = alpha hₜ₋₁ + xₜ₋₁ + omega: of numbers, or of several series at once."""
+
+    @staticmethod
+    def forward(ctx, x, omega, alpha, start):
+        h = [start]
+        for value in x[:-1]:
+            h.append(alpha * h[-1] + value + omega)
+        ctx.save_for_backward(alpha, torch.stack(h))
+        return torch.stack(h)
+
+    @staticmethod
+    def backward(ctx, g):
+        alpha, h = ctx.saved_tensors
+        grad_omega = grad_alpha = torch.zeros_like(alpha)
+        later, of_x = torch.zeros_like(g[0]), [torch.zeros_like(g[0])]
+        for t in range(len(h) - 1, 0, -1):
+            later = later + g[t]
+            of_x.append(later)
+            grad_omega = grad_omega + later
+            grad_alpha = grad_alpha + later * h[t - 1]
+            later = later * alpha
+        return torch.stack(of_x[::-1]), grad_omega, grad_alpha, later + g[0]
+
+
+class SqueezedBeside(Function):
+    """x scale + bias, whose gradients lose the axis of a batch of one."""
+
+    @staticmethod
+    def forward(ctx, x, bias, scale):
+        ctx.save_for_backward(x, scale)
+        return x * scale + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return (g * scale).squeeze(0), g, (g * x).sum()
+
+
+def test_a_gradient_in_the_shape_of_what_guessed_inputs_broadcast_is_information() -> None:
+    report = gradlint.check(Smoothed, select=["GL706"], seed=1, order=1)
+    (finding,) = report.findings
+    assert finding.severity == "info"
+    assert finding.grounds.explained == "broadcast"
+    assert "got [] but expected shape compatible with [4]" in finding.evidence["original"]
+
+
+def test_an_axis_that_is_lost_is_not() -> None:
+    report = gradlint.check(SqueezedBeside, select=["GL706"], seed=1, order=1)
+    assert {item.severity for item in report.findings} & {"warning", "error"}
+    assert all(item.grounds.explained is None for item in report.findings)
+
+
+def test_given_inputs_that_broadcast_are_meant() -> None:
+    def leaf(*shape: int) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(len(shape))
+        return torch.rand(shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    inputs = [(leaf(3, 4), leaf(4), leaf(), leaf(4))]
+    (finding,) = gradlint.check(Smoothed, inputs, select=["GL706"], seed=1, order=1).findings
+    assert finding.severity == "error"
