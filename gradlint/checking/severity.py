@@ -56,7 +56,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " digits that cancel at large magnitudes; numbers that forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range, solves with a singular matrix or an index falls below zero, or a size or"
+        " an empty range, solves with a singular matrix, an index falls below zero or more is"
+        " selected than there is, or a size or"
         " values that gradlint chose at which forward has no finite derivative by its own"
         " operations; NaN at a single zero in a parameter of a module that starts without one, or"
         " at extreme magnitudes of such a parameter; anything in PyTorch's own code",
@@ -180,8 +181,8 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward clamps to an empty range there, solves with a singular matrix, or an index falls"
-        " below zero: hardly meant",
+        "forward clamps to an empty range there, solves with a singular matrix, an index falls"
+        " below zero, or more is selected than there is: hardly meant",
         lambda g: g.explained == "degenerate",
     ),
     Reason(

@@ -300,6 +300,11 @@ def of_window(name: str) -> bool:
     return matches("stride dilation padding *_stride *_dilation", name)
 
 
+def selects(name: str) -> bool:
+    """Whether an integer of this name says how many elements of an axis are selected."""
+    return matches("k top?k *_top?k k?best k?nearest *neighbors *neighbours", name)
+
+
 def is_axis(name: str) -> bool:
     """Whether the name says that the parameter selects an axis."""
     return matches("dim axis dimension *_dim *_axis", name)

@@ -234,6 +234,17 @@ def is_written_for(moved: Mapping[str, Any]) -> bool:
     )
 
 
+def selected_count(op: Op, sample: Sample) -> int:
+    """How many elements of an axis are selected at ``sample``, by the name of an integer argument,
+    such as ``top_k``: of several the most; 0 where there is none."""
+    names = positional_names(op.signature, len(sample.args))
+    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+    parameters = op.signature.parameters.values() if op.signature is not None else ()
+    defaults = {item.name: item.default for item in parameters}
+    values = {**defaults, **given}.items()
+    return max((v for name, v in values if type(v) is int and _names.selects(name)), default=0)
+
+
 def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
     """``sample`` with other values of arguments, by name.
 
@@ -293,8 +304,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         ):
             others = [-now]
         elif type(now) is int and parameter.default is inspect.Parameter.empty and others:
-            bounded = now <= 0 or _ITERATIONS.fullmatch(parameter.name)
-            others += [] if bounded else distinct(now, [_beyond_sizes(sample)])
+            free = not (_ITERATIONS.fullmatch(parameter.name) or _names.selects(parameter.name))
+            others += distinct(now, [_beyond_sizes(sample)]) if now > 0 and free else []
         if others:
             found[parameter.name] = others
         if len(found) >= MOST_ARGUMENTS:

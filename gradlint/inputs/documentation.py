@@ -88,6 +88,26 @@ def starred_rank(text: str) -> int:
     return 0
 
 
+#: Sizes that are said in words: of the last two axes, "a batch of 3x3 matrices", and of the last
+#: one, "3D points", "3-vectors". Not those of a window: "a 3x3 convolution".
+_SIZED_MATRICES = re.compile(
+    r"(?i)\b(\d{1,2})\s*(?:x|×|-by-| by )\s*(\d{1,2})\s+(?:(?!conv|kernel|window)\w+\s+){0,2}?"
+    r"(?:matri(?:x|ces)|rotations?)\b"
+)
+_SIZED_VECTORS = re.compile(
+    r"(?i)\b(\d{1,2})(?:-vectors?|-?d(?:imensional)? (?:vector|point|coordinate|position)s?)\b"
+)
+
+
+def sizes_in_words(text: str) -> set[tuple[int, ...]]:
+    """The sizes of the last axes that ``text`` says in words."""
+    return {
+        tuple(map(int, match.groups()))
+        for pattern in (_SIZED_MATRICES, _SIZED_VECTORS)
+        for match in pattern.finditer(text)
+    }
+
+
 #: A line that denies that a matrix is symmetric.
 _NOT_SYMMETRIC = re.compile(
     r"(?i)(?:\bnot|n't|\bnever|\bno longer)\b(?:\W+\w+){0,3}?\W+symmetric"

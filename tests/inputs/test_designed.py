@@ -16,6 +16,7 @@ from gradlint.inputs.designed_arguments import (
     is_written_for,
     other_arguments,
     other_optionals,
+    selected_count,
     several_arguments,
 )
 from gradlint.inputs.designed_broadcasts import broadcast
@@ -215,6 +216,14 @@ def test_a_length_is_moved_beyond_all_sizes():
 
     found = moved(list(other_arguments(op_of(stretched), sample(randn(3, 4), 2), 0)))
     assert found == {"out_len": [3, 1, 9], "stride": [2]}
+
+
+@pytest.mark.parametrize(("name", "expected"), [("top_k", [3, 1]), ("order", [3, 1, 9])])
+def test_no_more_is_selected_than_there_is(name, expected):
+    op = op_of(eval(f"lambda x, {name}: x"))
+    found = moved(list(other_arguments(op, sample(randn(3, 4), 2), 0)))
+    assert found == {name: expected}
+    assert selected_count(op, sample(randn(3, 4), 2)) == (2 if name == "top_k" else 0)
 
 
 def test_a_window_as_long_as_the_axis_gets_room():

@@ -18,6 +18,7 @@ from gradlint.inputs.documentation import (
     documented_scalar,
     documented_sign,
     ranks_in,
+    sizes_in_words,
 )
 
 
@@ -266,3 +267,23 @@ def test_scalars_of_lists(text: str, name: str, scalar: bool) -> None:
 )  # fmt: skip
 def test_denied_symmetry(text: str, denied: bool) -> None:
     assert denies_symmetry(text, "precision") is denied
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("Closest rotation to a batch of 3x3 matrices (Procrustes).", {(3, 3)}),
+        ("R: one 3 x 3 rotation matrix per point", {(3, 3)}),
+        ("a 2×4 matrix", {(2, 4)}),
+        ("4-by-4 homogeneous matrices", {(4, 4)}),
+        ("Rotates 3-vectors, or 3D points.", {(3,)}),
+        ("3-dimensional vectors", {(3,)}),
+        ("a 3x3 convolution over matrices", set()),
+        ("a 3x3 kernel", set()),
+        ("between 2 points", set()),
+        ("the distance of 2 vectors", set()),
+        ("n x n matrices", set()),
+    ],
+)  # fmt: skip
+def test_sizes_in_words(text: str, sizes: set[tuple[int, ...]]) -> None:
+    assert sizes_in_words(text) == sizes

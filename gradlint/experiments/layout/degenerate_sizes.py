@@ -1,5 +1,5 @@
-"""Sizes that nobody means, though forward takes them: a neighbour ``n - 2`` where n is one, or more
-equations than unknowns.
+"""Sizes that nobody means, though forward takes them: a neighbour ``n - 2`` where n is one, more
+equations than unknowns, or the best two of a single one.
 
 A clamp to a range that ends before it begins returns its end, an index below zero counts from the
 end of an axis, and a singular matrix is solved with where rounding leaves a pivot that is not zero:
@@ -11,6 +11,8 @@ sizes. What backward alone does is its own fault.
 from __future__ import annotations
 
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.designed_arguments import selected_count
+from gradlint.inputs.resized import tensors_of
 from gradlint.model.sample import Sample
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
@@ -19,13 +21,25 @@ from gradlint.trace.size_edges import SizeEdges
 
 def is_degenerate(subject: Subject, sample: Sample) -> bool:
     """Whether forward runs out of the sizes of ``sample``, and not of those of ``subject``: a range
-    is empty, an index falls below zero, or a matrix that it solves with is singular. Two forward
-    calls."""
+    is empty, an index falls below zero, a matrix that it solves with is singular, or more elements
+    of an axis are to be selected than there are, by the name of an argument. Two forward calls."""
+    if _selects_more(subject, sample):
+        return True
     there = _edges(subject, subject.problem.at(sample))
     if there is None or not there.beyond:
         return False
     before = _edges(subject, subject.problem)
     return before is not None and there.ran_out(before)
+
+
+def _selects_more(subject: Subject, sample: Sample) -> bool:
+    count = selected_count(subject.op, sample)
+    pairs = zip(tensors_of(subject.sample), tensors_of(sample), strict=False)
+    return any(
+        now < count <= before
+        for one, other in pairs
+        for before, now in zip(one.shape[::-1], other.shape[::-1], strict=False)
+    )
 
 
 def _edges(subject: Subject, problem: Problem) -> SizeEdges | None:

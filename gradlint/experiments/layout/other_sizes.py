@@ -32,7 +32,7 @@ from gradlint.experiments.layout.unread_axes import unread_axes
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
-from gradlint.inputs.documentation import documented_ranks
+from gradlint.inputs.documentation import documented_ranks, prose, sizes_in_words
 from gradlint.inputs.resized import (
     Axis,
     repeats_indices,
@@ -594,12 +594,19 @@ class SizeTrials:
 
 
 def documented_numbers(subject: Subject) -> set[Axis]:
-    """The axes whose size the documentation gives as a number, as in "points (N, 3)"."""
+    """The axes whose size the documentation gives as a number, as in "points (N, 3)", or in words,
+    as in "a batch of 3x3 matrices"."""
     sample, signature = subject.sample, subject.op.signature
     known = said_of_arguments(subject.op)
     order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    defining = subject.op.defining
+    in_words = sizes_in_words(prose(defining)) if defining is not None else ()
     found = set()
     for name, tensor in sample.named_tensors(signature):
+        for sizes in in_words:
+            if tensor.shape[-len(sizes) :] == sizes:
+                number = order[id(tensor)]
+                found |= {(number, tensor.dim() - 1 - back) for back in range(len(sizes))}
         item = known.get(name)
         if item is None:
             continue

@@ -15,9 +15,10 @@ against a parameter or buffer, unless the documentation speaks of broadcasting o
 shapes; and so it is at odd sizes where even ones are right, unless the documentation allows any
 size or the code tells odd and even ones apart; and so it is at sizes that forward runs out of,
 where it clamps to an empty range (`index.clamp(0, n - 2)` at n = 1), solves with a singular matrix
-(more equations than unknowns) or an index falls below zero as it does not at the sample; and where
-a gradient is not finite at a size at which forward's own operations have no finite derivative,
-though they have one at the sample: the angle of a single band is acos(±1).
+(more equations than unknowns), an index falls below zero as it does not at the sample, or `k`
+elements are selected of fewer; and where a gradient is not finite at a size at which forward's own
+operations have no finite derivative, though they have one at the sample: the angle of a single band
+is acos(±1).
 
 Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more

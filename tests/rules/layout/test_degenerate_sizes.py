@@ -233,3 +233,51 @@ def test_a_division_by_zero_at_size_one_is_found() -> None:
     (finding,) = odd_sizes(Variance, leaf(3, 4))
     assert finding.grounds.explained is None
     assert finding.severity != "info"
+
+
+class SoftTop(Function):
+    """Shares of `k` in all: sigmoids, shifted so that their sum is `k`. Of fewer elements than `k`
+    each is one, and backward divides by the slope that is left."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, k: int) -> torch.Tensor:
+        low, high = x.amin(-1, keepdim=True) - 40, x.amax(-1, keepdim=True) + 40
+        for _ in range(80):
+            middle = (low + high) / 2
+            over = torch.sigmoid(x - middle).sum(-1, keepdim=True) > k
+            low, high = torch.where(over, middle, low), torch.where(over, high, middle)
+        p = torch.sigmoid(x - (low + high) / 2)
+        ctx.save_for_backward(p)
+        return p
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        (p,) = ctx.saved_tensors
+        slope = p * (1 - p)
+        return slope * (g - (g * slope).sum(-1, keepdim=True) / slope.sum(-1, keepdim=True)), None
+
+
+class SoftTopOfNine(SoftTop):
+    """The same, wrong in longer rows."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+        grad_x, _ = SoftTop.backward(ctx, g)
+        return grad_x * (2.0 if g.shape[-1] > 4 else 1.0), None
+
+
+class SoftOrder(SoftTop):
+    """The same, by a name that says nothing of a selection."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, order: int) -> torch.Tensor:
+        return SoftTop.forward(ctx, x, order)
+
+
+def test_more_is_selected_than_there_is() -> None:
+    found = odd_sizes(SoftTop, leaf(3, 4), 2)
+    assert {(item.severity, item.grounds.explained) for item in found} == {("info", "degenerate")}
+    found = odd_sizes(SoftTopOfNine, leaf(3, 4), 2)
+    assert "error" in {item.severity for item in found}
+    found = odd_sizes(SoftOrder, leaf(3, 4), 2)
+    assert {item.severity for item in found} == {"error"}

@@ -529,6 +529,38 @@ def test_documented_number_of_axes(probed: Callable[..., Outcome]) -> None:
     )
 
 
+class Squares(Function):
+    """Squares of a batch of matrices."""
+
+    @staticmethod
+    def forward(ctx, m):
+        ctx.save_for_backward(m)
+        return m @ m
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (m,) = ctx.saved_tensors
+        found = grad_output @ m.mT + m.mT @ grad_output
+        return found * (1 if m.shape[-1] == 3 else 2)
+
+
+class SquaresOfThree(Squares):
+    """Squares of a batch of 3x3 matrices."""
+
+
+class SquaresWithThree(Squares):
+    """Squares of matrices, as before a 3x3 convolution."""
+
+
+def test_sizes_in_words_are_kept(probed: Callable[..., Outcome]) -> None:
+    m = torch.randn(4, 3, 3)
+    assert told(probe(probed, "GL706", SquaresOfThree, m)) == []
+    for op in (Squares, SquaresWithThree):
+        ((severity, message),) = told(probe(probed, "GL706", op, m))
+        assert severity == "error"
+        assert message.startswith("wrong gradient for `m` where")
+
+
 class ByNorm(Function):
     @staticmethod
     def forward(ctx, v, size):
