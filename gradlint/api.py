@@ -10,6 +10,7 @@ import gradlint
 from gradlint.base.errors import GradlintError
 from gradlint.checking.sweep_measurement import sweep_op
 from gradlint.inputs.lazy import with_shapes
+from gradlint.inputs.needed import Lacking
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.op import OpRef
@@ -19,9 +20,10 @@ from gradlint.model.settings import Settings
 from gradlint.model.sweep import SweepTarget
 from gradlint.report.display import Report, SweepReport
 from gradlint.rules.catalogue import rule_names
-from gradlint.running.events import NoInputs
-from gradlint.running.findings import no_inputs
+from gradlint.running.events import NoInputs, Unavailable
+from gradlint.running.findings import no_inputs, unloadable
 from gradlint.running.here import run_here
+from gradlint.running.jobs import told_lacking
 from gradlint.running.run import environment, run
 from gradlint.sweeping import sweep_report, sweep_target
 from gradlint.targets.build import from_object
@@ -178,6 +180,11 @@ def _target_report(op: Any, inputs: Any, settings: Settings) -> TargetReport:
     except NoInputsFound as error:
         ref = OpRef(loaded.target, "module", loaded.target, loaded.name, loaded.kind)
         finding = no_inputs(ref, settings, NoInputs(error.attempts, error.line_to_add, error.count))
+        if isinstance(error, Lacking):
+            told = told_lacking(error.need)
+            if isinstance(told, Unavailable):
+                return TargetReport(loaded.target, loaded.kind, "skipped", notes=[told.reason])
+            finding = unloadable(ref, settings, told)
         return TargetReport(loaded.target, loaded.kind, "error", findings=[finding])
 
 

@@ -47,7 +47,8 @@ _TYPES = (
     (
         "cuda-not-available",
         r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|"
-        r"Cannot access accelerator device when none is available",
+        r"Cannot access accelerator device when none is available|CudaSupportError|"
+        r"\bCUDA_ERROR_NO_DEVICE|cudaError(NoDevice|InsufficientDriver)|libcuda\.so",
         "the op needs a CUDA device, but this machine has none",
         "run on a machine with a GPU, or give the op a CPU path",
     ),
@@ -55,7 +56,11 @@ _TYPES = (
         "cuda-tensors-only",
         r"(?i:(must|should|has to|have to|needs? to) (be|live|reside) (on |in |an? )*(cuda|gpu)\b"
         r"|(is|are) not (on |an? )*(cuda|gpu)\b|(requires?|needs?|expects?) (an? )?(cuda|gpu)\b"
-        r"|only (supports?|works?|runs?|implemented) (on |for |with )*(cuda|gpu)\b)",
+        r"|only (supports?|works?|runs?|implemented) (on |for |with )*(cuda|gpu)\b"
+        r"|(is|are|was)? ?not (yet )?(implemented|supported|available) (on|for|with) (the )?cpu\b"
+        r"|\bno cpu (implementation|version|kernel|support)|\bcpu (\w+ )?(is |are )?not "
+        r"(yet )?(implemented|supported)|doe?s?(n't| not) support (the )?cpu\b"
+        r"|expected a cuda device\b)",
         "the op takes tensors on a GPU only",
         "check it on a machine with a GPU, with `--device cuda` and inputs made on the CPU",
     ),

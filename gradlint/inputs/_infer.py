@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import torch
+
 from gradlint.base.text import short_text
 from gradlint.inputs._attempt import Trial, attempt, process_state_restored
 from gradlint.inputs._evidence import MISSING
@@ -24,6 +26,7 @@ from gradlint.inputs._refine import refine, variants
 from gradlint.inputs._search import Search
 from gradlint.inputs._suggested import Suggested, other_guesses
 from gradlint.inputs.domains import CONFINED, DOMAINS
+from gradlint.inputs.needed import Lacking
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
 from gradlint.inputs.stand_ins import Closure, with_bound_closures
 from gradlint.inputs.values import Built, build
@@ -57,17 +60,22 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
 
     Raises:
         NoInputsFound: forward raised on everything that was tried.
+        Lacking: it did, since it needs something else that is not here.
     """
     with process_state_restored():
         evidence = gather(op)
         search = Search(op, evidence, propose(op, evidence), seed)
         found = search.run()
         if found is None:
-            raise NoInputsFound(
+            failed = NoInputsFound(
                 _telling_failures(search.failures),
                 line_to_add(evidence, op.kind == "function"),
                 search.attempts,
             )
+            # Where there is a GPU, it takes inputs that are on it, or made by the user.
+            if search.need and not (search.need.kind == "cuda" and torch.cuda.is_available()):
+                raise Lacking(search.need, failed)
+            raise failed
         plan, trial = refine(search, found)
         trial = _drawn_again(search, plan, _finite_if_drawn_again(search, plan, trial))
         samples = [_sample("inferred", search, plan, trial)]

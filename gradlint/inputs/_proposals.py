@@ -113,12 +113,21 @@ def integer_tensors(evidence: Iterable[Evidence]) -> list[str]:
 
 def _with_default(op: Op, item: Evidence, proposals: list[Proposal]) -> list[Proposal]:
     kept: Guess = ValueGuess(item.default, "default") if op.kind == "function" else Omitted()
+    if _is_absent_device(item.default):
+        here = "cpu" if isinstance(item.default, str) else torch.device("cpu")
+        return [(ValueGuess(here, "device"), 0.0), (kept, 1.2), *proposals]
     wanted = item.default is None and item.differentiable and op.kind == "function"
     likely_tensor = item.tensorness >= 5.0
     if wanted and likely_tensor:
         # An optional tensor with a gradient reveals more when it is given.
         return [*proposals, (kept, 1.2)]
     return [(kept, 0.0), *((guess, cost + 1.2) for guess, cost in proposals)]
+
+
+def _is_absent_device(value: Any) -> bool:
+    """Whether ``value`` names a GPU, and there is none."""
+    kind = value.partition(":")[0] if isinstance(value, str) else getattr(value, "type", "")
+    return kind == "cuda" and not torch.cuda.is_available()
 
 
 def _of(item: Evidence, integers: list[str]) -> list[Proposal]:

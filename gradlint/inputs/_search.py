@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
+from operator import itemgetter
 
 from gradlint.base.clock import had_seconds
 from gradlint.diagnosis.engine_errors import BESIDE_THE_INPUTS, explain_text
@@ -46,6 +47,7 @@ from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
 from gradlint.inputs.documentation import documented_complex, documented_real, prose
 from gradlint.inputs.domains import DOMAINS, OF_SQUARES
+from gradlint.inputs.needed import Need, needed
 from gradlint.model.op import Op
 from gradlint.model.related import LETTERS
 
@@ -64,6 +66,12 @@ HOPELESS = 100
 #: Likewise after so many, where the first attempt, and none that got further, was refused by what
 #: the op needs beside its arguments: a file, a server, a package, a GPU. Each may take a time-out.
 NEEDS_MORE = 12
+#: Likewise after so many where those that got furthest lacked a compiled extension or a GPU: the
+#: first number where the line that raised is reached whatever the arguments are, the second where
+#: other arguments might lead around it.
+LACKING, LACKING_ON_ONE_WAY = 3, 40
+#: As many of these must have been alike in kind, where no two differed in it.
+LACKING_ALIKE = 4
 #: Attempts still made in the hope of a better score, by the best score so far.
 _PATIENCE = {1: 40, 2: 40, 3: 24, 4: 14, 5: 6}
 #: Likewise where all went well, but the engine had to sum a gradient to the shape of its input:
@@ -182,6 +190,11 @@ class Search:
         #: Of each failure: type and text without numbers, and what was missing of a condition.
         self._refusals: list[tuple[str, str, int | None]] = []
         self._last_failed: FailedAttempt | None = None
+        #: What attempts lacked beside their arguments, with how far they got; the kinds of these
+        #: arguments; and how far any attempt got.
+        self._needs: list[tuple[tuple[int, ...], Need]] = []
+        self._kinds: set[object] = set()
+        self._furthest: tuple[int, ...] = ()
         #: Tensors of any real values at which backward returned what is not finite.
         self._not_finite: set[str] = set()
 
@@ -194,7 +207,7 @@ class Search:
             if self.wall_s > PATIENT_SECONDS or (self.spent_s > SECONDS and self.attempts >= 12):
                 self.cut_short = True
                 break
-            if best is None and self.attempts >= NEEDS_MORE and self._hopeless():
+            if best is None and (self._is_lacking() or self._hopeless()):
                 break
             _, _, node = heapq.heappop(self._queue)
             plan = node.plan = with_linked_permutations(node.plan)
@@ -206,6 +219,7 @@ class Search:
             patience -= 1
             if trial.score == 0:
                 self.failures.append((plan, trial))
+                self._note_need(plan, trial)
             elif best is None or _better(node, trial, *best, self.evidence):
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
@@ -245,11 +259,35 @@ class Search:
         """Whether every attempt raised the same error, numbers aside, and none came nearer; or the
         op needs something beside its arguments."""
         first = self.failures[0][1] if self.failures else None
+        if self.attempts < NEEDS_MORE:
+            return False
         if first is not None and _needs_more(first):
             return all(trial.progress <= first.progress for _, trial in self.failures)
         if self.attempts < HOPELESS:
             return False
         return len(set(self._refusals[-HOPELESS:])) == 1
+
+    def _note_need(self, plan: Plan, trial: Trial) -> None:
+        """Note what an attempt lacked beside its arguments, if it got as far as any other."""
+        self._furthest = max(self._furthest, trial.progress)
+        need = needed(trial.failure) if trial.failure is not None else None
+        if need is not None:
+            self._needs.append((trial.progress, need))
+            self._kinds.add(_kinds(plan))
+
+    def _is_lacking(self) -> bool:
+        """Whether so many attempts have shown what the op lacks that no arguments will help."""
+        if self.need is None or (len(self._kinds) < 2 and len(self._needs) < LACKING_ALIKE):
+            return False
+        sure = all(need.sure for _, need in self._needs)
+        return self.attempts >= (LACKING if sure else LACKING_ON_ONE_WAY)
+
+    @property
+    def need(self) -> Need | None:
+        """What the op lacks beside its arguments, where no attempt got further than those that
+        showed it."""
+        progress, need = max(self._needs, key=itemgetter(0), default=((), None))
+        return need if progress == self._furthest else None
 
     def narrowed(self, plan: Plan) -> Iterator[str]:
         """The tensors whose values are positive in ``plan`` for the sake of backward alone: nothing
@@ -459,6 +497,18 @@ def _needs_more(trial: Trial) -> bool:
     """Whether an attempt was refused by what the op needs beside its arguments."""
     found = explain_text(str(trial.failure)) if trial.failure is not None else None
     return found is not None and found.slug in BESIDE_THE_INPUTS
+
+
+def _kinds(plan: Plan) -> tuple[object, ...]:
+    """Which arguments are tensors of how many axes, and the types of all others."""
+    return tuple(
+        (guess.dtype, len(guess.axes))
+        if isinstance(guess, TensorGuess)
+        else type(guess.value).__name__
+        if isinstance(guess, ValueGuess)
+        else repr(guess)
+        for guess in plan.guesses
+    )
 
 
 def _by_accident(plan: Plan, trial: Trial) -> Trial:

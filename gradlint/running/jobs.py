@@ -12,12 +12,13 @@ from importlib import import_module
 from typing import Any
 
 from gradlint.base.errors import NotHere
-from gradlint.base.text import error_line
+from gradlint.base.text import error_line, first_line
 from gradlint.checking.examine import examine as examine_rules
 from gradlint.checking.examine import examine_only
 from gradlint.checking.listing import list_only
 from gradlint.checking.sweep_measurement import sweep_op
 from gradlint.inputs.lazy import with_shapes
+from gradlint.inputs.needed import Lacking, Need
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.events import Emit
@@ -27,7 +28,7 @@ from gradlint.model.settings import Settings
 from gradlint.numerics.seeds import ON_IMPORT, mixed
 from gradlint.ops.phase import phase
 from gradlint.running.confirming import confirm
-from gradlint.running.events import Loaded, NoInputs, Refs, Swept, Unloadable
+from gradlint.running.events import Loaded, NoInputs, Refs, Swept, Unavailable, Unloadable
 from gradlint.running.job import (
     CheckWork,
     ConfirmWork,
@@ -122,9 +123,21 @@ def failures_sent(send: Emit) -> Iterator[None]:
     with mistakes_sent(send):
         try:
             yield
+        except Lacking as error:
+            send(told_lacking(error.need))
         except NoInputsFound as error:
             send(NoInputs(error.attempts, error.line_to_add, error.count))
         except LoadError as error:
             text = error_line(error.error) if error.error is not None else ""
             guessed = error.kind == "constructor"
             send(Unloadable(error.message, text, error.location, error.hint, guessed))
+
+
+def told_lacking(need: Need) -> Unavailable | Unloadable:
+    """What the parent is told of an op that lacks something which no arguments give: a GPU is not
+    to be had here; all else can be built or installed."""
+    if need.kind == "cuda":
+        return Unavailable(f"needs cuda, not available here: {need.message}")
+    return Unloadable(
+        f"calling it {need.message}", first_line(need.error), need.location, need.hint
+    )

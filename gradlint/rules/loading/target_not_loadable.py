@@ -3,7 +3,10 @@
 What it finds
 -------------
 Importing the module of the operator, or building the operator, failed: the module raised, called
-`sys.exit`, holds a syntax error, or needs a package that is not installed.
+`sys.exit`, holds a syntax error, or needs a package that is not installed. So does an operator that
+imports, but raises for all inputs when it is called, since its compiled extension was not built
+(`try: from . import _C`, `except ImportError: _C = None`) or a package is missing. What needs a GPU
+is skipped where there is none.
 
 Why it matters
 --------------
