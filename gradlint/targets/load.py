@@ -55,13 +55,18 @@ def load(ref: OpRef, settings: Settings, constructor: Mapping[str, Any] | None =
         return load_library(ref.path, settings)
     module = import_target(ref, settings)
     file = module_attribute(module, "__file__") or ""
-    thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
     name = ref.attribute.rpartition(".")[2]
-    op = attempt(
-        f"reading `{ref.attribute}`",
-        lambda: from_object(thing, name=name, constructor=constructor),
-        file,
-    )
+    try:
+        thing = attempt(f"looking up `{ref.attribute}`", lambda: look_up(module, ref), file)
+        op = attempt(
+            f"reading `{ref.attribute}`",
+            lambda: from_object(thing, name=name, constructor=constructor),
+            file,
+        )
+    except TargetError as error:
+        if ref.explicit or constructor is not None:
+            raise
+        raise _replaced(ref, error) from error
     op.target = ref.target
     op.location = op.location or ref.location
     return op
@@ -114,6 +119,19 @@ def look_up(module: ModuleType, ref: OpRef) -> Any:
             hint=f"Name the class: `{ref.target.rpartition('.')[0]}`.",
         )
     return _bound(owner, parts[-1], thing)
+
+
+def _replaced(ref: OpRef, error: TargetError) -> LoadError:
+    """The error for a name that a listing found, and that stands for no operator once its module is
+    imported: ``except ImportError: Fast = None``."""
+    return LoadError(
+        f"`{ref.attribute}` is an operator in the source, but importing `{ref.path}` leaves "
+        f"something else: {error.message}",
+        location=ref.location,
+        kind="absent",
+        hint="It is probably defined only under a condition that does not hold here, or its name "
+        "is given to something else.",
+    )
 
 
 def _absent(ref: OpRef, owner: Any, index: int) -> Exception:

@@ -179,6 +179,42 @@ def test_class_that_conditions_left_out_is_no_mistake_of_the_user(write):
         loaded("conditional.py:A")
 
 
+@pytest.mark.parametrize(
+    ("other", "kind"), [("None", "NoneType"), ("{}", "dict"), ("3", "int"), ("torch", "")]
+)
+def test_a_name_that_is_given_to_something_else_is_no_mistake_of_the_user(write, other, kind):
+    write(
+        "replaced.py",
+        f"""
+        import torch
+        try:
+            import a_module_that_is_not_there
+            class A(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x): return x
+        except ImportError:
+            A = {other}
+
+        class B(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x
+        """,
+    )
+    a, b = resolve("replaced.py", SETTINGS)
+    with pytest.raises(LoadError) as caught:
+        load(a, SETTINGS)
+    what = f"an object of type {kind}" if kind else "a module"
+    assert caught.value.kind == "absent"
+    assert caught.value.message == (
+        "`A` is an operator in the source, but importing `replaced.py` leaves something else: "
+        f"`A` is {what}"
+    )
+    assert caught.value.location.line == 5
+    assert load(b, SETTINGS).kind == "function"
+    with pytest.raises(TargetError, match=f"`A` is {what}"):
+        loaded("replaced.py:A")
+
+
 # -- kinds -------------------------------------------------------------------------------------
 
 
