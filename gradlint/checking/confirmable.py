@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.stand_ins import Attributes
 from gradlint.model.events import Confirmable
 from gradlint.model.op import Op
 from gradlint.ops.bare import DTYPES, packed
@@ -93,6 +94,8 @@ class _Data:
             return ["list" if kind is list else "tuple", [self.of(part) for part in item]]
         if kind is dict and all(type(key) in _PLAIN for key in item):
             return ["dict", [[key, self.of(part)] for key, part in item.items()]]
+        if isinstance(item, Attributes):
+            return ["object", [[name, self.of(part)] for name, part in vars(item).items()]]
         return _leaf(item)
 
 

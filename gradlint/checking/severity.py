@@ -50,9 +50,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
         " input that the documentation calls a constant, or for which a Function inside returns"
-        " None where that looks meant; a function that was guessed and that backward calls; NaN"
-        " where forward"
-        " divides by an input that is zero, or that forward returns where inputs were guessed;"
+        " None where that looks meant; a function that was guessed and that backward calls, or"
+        " attributes of a guessed object that backward reads and forward does not; NaN where"
+        " forward divides by an input that is zero, or that forward returns where inputs were"
+        " guessed;"
         " digits that cancel at large magnitudes; numbers that forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
@@ -207,7 +208,8 @@ POLICY = (
     ),
     Reason(
         "info",
-        "backward calls a function that was guessed: what it returns there, only the op's own does",
+        "backward calls a function that was guessed, or reads what forward does not of an object "
+        "that was: only those that the op is meant for fit together",
         lambda g: g.explained == "called",
     ),
     Reason(

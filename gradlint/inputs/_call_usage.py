@@ -8,6 +8,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -90,6 +91,7 @@ class Calls(Statements):
         owner = self.parameter(method.value)
         if owner is None:
             return
+        owner.called.add(name)
         numbers = [value for known, value in map(literal, node.args) if known]
         axes = [value for value in numbers if isinstance(value, int)]
         if name == "permute" and len(axes) == len(node.args) > 1:
@@ -235,7 +237,7 @@ class Calls(Statements):
         if tree is None:
             return
         parameters = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
-        if inspect.ismethod(target) and parameters:
+        if inspect.ismethod(target) or self._is_of_instance(call.func):
             parameters = parameters[1:]
         names: dict[str, Evidence] = {}
         ctx = ""
@@ -314,6 +316,13 @@ class Calls(Statements):
         if target is None and isinstance(node, ast.Name):
             return _closure(self.function).get(node.id)
         return target
+
+    def _is_of_instance(self, node: ast.expr) -> bool:
+        """Whether ``self.method`` is called, which is passed ``self`` too."""
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            return False
+        held = inspect.getattr_static(self.owner, node.attr, None) if self.owner else None
+        return node.value.id == "self" and isinstance(held, FunctionType)
 
     def _inherited(self, name: str) -> Any:
         seen = False

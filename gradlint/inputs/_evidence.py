@@ -81,6 +81,9 @@ class Evidence:
         unlike: which of its integers are never alike, as documentation says: "permutation",
             "rows" or "elements"; empty when it says nothing.
         path: whether it names a file or a folder: a number would name an open one of this process.
+        read: attributes that the code reads from it.
+        called: methods of it that the code calls.
+        beyond: attributes that backward reads and forward does not.
     """
 
     name: str
@@ -120,6 +123,9 @@ class Evidence:
     bounds: list[Bound] = field(default_factory=list)
     unlike: str = ""
     path: bool = False
+    read: dict[str, None] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)
+    beyond: set[str] = field(default_factory=set)
 
     def say(self, kind: str, weight: float) -> None:
         """Add ``weight`` to ``kind``."""

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -14,6 +14,9 @@ from gradlint.inputs._attempt import Failure, Frame
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._plan import Plan
 from gradlint.inputs._source import statements_at
+from gradlint.inputs.stand_ins import Attributes
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 #: Functions and methods that give sizes or numbers of axes.
 _OF_SIZES = frozenset({"size", "numel", "dim", "len"})
@@ -28,6 +31,9 @@ class FailedAttempt:
         self.plan = plan
         self.evidence = evidence or {}
         self.failure = failure
+        self._fields = [name for name in plan.names if "." in name]
+        for frame in failure.frames if self._fields else ():
+            self._give_fields(frame)
         self.sizes = plan.sizes()
         self.labels: dict[int, list[str]] = {}
         for symbol, size in self.sizes.items():
@@ -46,10 +52,35 @@ class FailedAttempt:
                 best, most = name, common + exact
         return best
 
+    def _give_fields(self, frame: Frame) -> None:
+        """Give the attributes of objects, ``cfg.stride``, to a frame as names of their own."""
+        for name in self._fields:
+            owner, _, attribute = name.partition(".")
+            held = frame.names.get(owner)
+            if isinstance(held, Attributes) and attribute in vars(held):
+                frame.names[name] = vars(held)[attribute]
+
+    def _spelled(self, node: _Node) -> _Node:
+        """``node`` with the attributes of objects as names of their own: all else that is said of a
+        parameter is then said of them."""
+        if not any(ast.unparse(part) in self._fields for part in _attributes(node)):
+            return node
+        fields = self._fields
+
+        class Spelled(ast.NodeTransformer):
+            def visit_Attribute(self, part: ast.Attribute) -> ast.AST:
+                text = ast.unparse(part)
+                if text in fields:
+                    return ast.copy_location(ast.Name(text, ast.Load()), part)
+                return self.generic_visit(part)
+
+        spelled: _Node = Spelled().visit(copy.deepcopy(node))
+        return spelled
+
     def named(self, node: ast.AST, frame: Frame) -> list[str]:
         """Parameters that names in ``node`` refer to, in order."""
         found: list[str] = []
-        for part in ast.walk(node):
+        for part in ast.walk(self._spelled(node) if self._fields else node):
             if not isinstance(part, ast.Name):
                 continue
             value = frame.names.get(part.id)
@@ -77,7 +108,8 @@ class FailedAttempt:
         for frame in reversed(self.failure.frames):
             statements = statements_at(frame.filename, frame.line, frame.column)
             if statements:
-                return statements[-1], frame
+                last = statements[-1]
+                return (self._spelled(last) if self._fields else last), frame
         return None
 
     def conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
@@ -90,7 +122,7 @@ class FailedAttempt:
     @cached_property
     def _spelled_conditions(self) -> list[tuple[ast.expr, bool, Frame]]:
         return [
-            (with_sizes_spelled(test, frame), truth, frame)
+            (with_sizes_spelled(self._spelled(test) if self._fields else test, frame), truth, frame)
             for test, truth, frame in self._conditions()
         ]
 
@@ -109,6 +141,10 @@ class FailedAttempt:
                         break
             if not isinstance(last, (ast.Assert, ast.Raise)):
                 return
+
+
+def _attributes(node: ast.AST) -> Iterator[ast.Attribute]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Attribute))
 
 
 def unmet(failed: FailedAttempt) -> int | None:

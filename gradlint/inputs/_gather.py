@@ -18,6 +18,7 @@ from gradlint.inputs._annotations import (
     read_docs,
     read_name,
 )
+from gradlint.inputs._attributes import give_fields, objects_among, taken_apart
 from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
@@ -55,6 +56,30 @@ _ALONG_AN_AXIS = 2.0
 
 def gather(op: Op) -> list[Evidence]:
     """One :class:`Evidence` for every parameter of ``op``, in order."""
+    found = _of_signature(op)
+    _read(op, found)
+    forward, _ = _forward(op)
+    objects = objects_among(found, forward) if op.signature is not None else {}
+    if objects:
+        beyond = {item.name: item.beyond for item in found}
+        found = _of_signature(op)
+        for item in found:
+            if item.name in objects:
+                give_fields(item, objects[item.name], of_function=op.kind == "function")
+        _read(op, found)
+        found = taken_apart(found, objects)
+        for item in found:
+            item.beyond = beyond.get(item.name.partition(".")[0], set())
+    _relate(found)
+    _give_parameters(found)
+    for evidence in found:
+        if evidence.passing == "varargs" and not evidence.length:
+            evidence.weights = {"tensors": 5.0}
+    return found
+
+
+def _of_signature(op: Op) -> list[Evidence]:
+    """What the signature says: names, defaults and annotations."""
     signature = op.signature
     parameters = list(signature.parameters.values()) if signature is not None else []
     found = []
@@ -77,14 +102,13 @@ def gather(op: Op) -> list[Evidence]:
         found = _from_schema(schema)
     elif signature is None:
         found = [Evidence("args", "varargs")]
+    return found
+
+
+def _read(op: Op, found: list[Evidence]) -> None:
+    """Add what the code of the op, and that around it, says."""
     _read_code(op, found)
     _read_calls(op, found)
-    _relate(found)
-    _give_parameters(found)
-    for evidence in found:
-        if evidence.passing == "varargs" and not evidence.length:
-            evidence.weights = {"tensors": 5.0}
-    return found
 
 
 def _annotation(op: Op, parameter: inspect.Parameter) -> Any:
@@ -175,7 +199,10 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
         if backward is None or _from_torch(backward):
             backward = plain_function(getattr(owner, "vjp", None))
         if backward is not None and not _from_torch(backward):
+            known = {item.name: set(item.read) for item in found}
             Reader({}, backward, ctx=first_argument(backward), **shared).read()
+            for item in found:
+                item.beyond = set(item.read) - known[item.name]
             read_returns(backward, found)
             _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)

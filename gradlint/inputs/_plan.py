@@ -180,6 +180,7 @@ class Plan:
         related: symbol → how its size follows from others.
         bounds: that values keep, of parameters by name.
         unlike: parameters of which some integers are never alike, and which of them.
+        beyond: parameters that are objects of which backward reads other attributes than forward.
     """
 
     names: tuple[str, ...]
@@ -192,6 +193,7 @@ class Plan:
     related: tuple[tuple[str, Related], ...] = ()
     bounds: tuple[Bound, ...] = ()
     unlike: tuple[tuple[str, str], ...] = ()
+    beyond: frozenset[str] = frozenset()
 
     def guess(self, name: str) -> Guess:
         """The guess of parameter ``name``."""

@@ -250,7 +250,8 @@ class Search:
         first = _in_step(first_plan(self.op, self.proposals), self.evidence)
         bounds = dict.fromkeys(b for item in self.evidence.values() for b in item.bounds)
         unlike = tuple((k, v.unlike) for k, v in self.evidence.items() if v.unlike)
-        first = replace(first, bounds=tuple(bounds), unlike=unlike)
+        beyond = frozenset(k.partition(".")[0] for k, v in self.evidence.items() if v.beyond)
+        first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         for plan in (first, *examples, *_alternatives(first)):
             self._push(_Candidate(plan))

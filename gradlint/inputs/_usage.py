@@ -34,8 +34,10 @@ class Reader(Calls):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         found = self.parameter(node.value)
-        if found is not None:
+        if found is not None and node.attr not in found.fields:
             self._attribute(found, node.attr)
+            if isinstance(node.ctx, ast.Load):
+                found.read[node.attr] = None
         self.generic_visit(node)
 
     def _attribute(self, found: Evidence, name: str) -> None:
@@ -46,11 +48,12 @@ class Reader(Calls):
             found.rank(2, 4.0 if name == "t" else 1.0)  # t() refuses more axes
         if name in ("imag", "angle", "conj"):
             found.say("complex", 1.5 if name == "imag" else 0.5)
-        if name in _SEQUENCE_METHODS:
+        called = name in found.called
+        if name in _SEQUENCE_METHODS and called:
             found.say("tensors", 3.0)
-        elif name in _DICT_METHODS:
+        elif name in _DICT_METHODS and called:
             found.say("dict", 4.0)
-        elif name in _STRING_METHODS:
+        elif name in _STRING_METHODS and called:
             found.say("str", 4.0)
         elif hasattr(torch.Tensor, name):
             found.say("any", 2.5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from gradlint.base.errors import GradlintError
 from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
 
@@ -31,21 +33,24 @@ class NoInputsFound(GradlintError):
 
 def line_to_add(evidence: list[Evidence], function: bool) -> str:
     """A ``sample_inputs`` method for a Function, an ``--inputs`` option for other ops."""
-    values = []
-    for item in evidence:
-        if item.passing == "varargs":
+    values: list[str] = []
+    named: list[str] = []
+    for owner, items in itertools.groupby(evidence, lambda item: item.name.partition(".")[0]):
+        first, *others = items
+        if first.name != owner:
+            held = (f"{i.name.partition('.')[2]}={_made(i)}" for i in (first, *others))
+            values.append(f"SimpleNamespace({', '.join(held)})" if function else "None")
+        elif first.passing == "varargs":
             values.append("randn(3, 4)")
-        elif item.required:
-            values.append(_placeholder(item))
+        elif first.required:
+            values.append(_placeholder(first))
+        else:
+            continue
+        named.append(f"*{owner}" if first.passing == "varargs" else owner)
     if not function:
         return f'--inputs "{", ".join(values)}"'
-    starred = {"varargs": "*"}
-    names = ", ".join(
-        f"{starred.get(item.passing, '')}{item.name}"
-        for item in evidence
-        if item.required or item.passing == "varargs"
-    )
-    made = ", ".join(f"torch.{value}" if value.startswith("rand") else value for value in values)
+    names = ", ".join(named)
+    made = ", ".join(map(_of_torch, values))
     tail = "," if len(values) == 1 else ""
     return (
         "@staticmethod\n"
@@ -53,6 +58,14 @@ def line_to_add(evidence: list[Evidence], function: bool) -> str:
         f"    # {names or 'no arguments'}\n"
         f"    return ({made}{tail})"
     )
+
+
+def _made(item: Evidence) -> str:
+    return _of_torch(_placeholder(item))
+
+
+def _of_torch(value: str) -> str:
+    return f"torch.{value}" if value.startswith("rand") else value
 
 
 def _placeholder(item: Evidence) -> str:

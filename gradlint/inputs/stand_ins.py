@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from gradlint.base.text import short_text
+
 
 class _Watched:
     """What is noted of the calls of stand-ins, while anybody wants to know."""
@@ -204,12 +206,33 @@ def _with_parameters(
     return made[id(module)]
 
 
+class Attributes:
+    """An object of which nothing is known but the attributes that are read from it.
+
+    Attributes:
+        beyond: whether backward reads others than forward does, so that it takes a caller to know
+            how these belong together.
+    """
+
+    beyond = False
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={short_text(value)}" for name, value in vars(self).items())
+        return f"Attributes({shown})"
+
+
+def reads_beyond(value: Any) -> bool:
+    """Whether ``value`` was guessed, and backward reads attributes of it that forward does not."""
+    return isinstance(value, Attributes) and value.beyond
+
+
 def is_stand_in(value: Any) -> bool:
     """Whether ``value`` stands in for a function or a module of which nothing is known."""
     functions = (stand_in, first_stand_in, pairwise_distance, squared_distance)
     modules = (torch.nn.Tanh, torch.nn.Identity)
     return (
         isinstance(value, Closure)
+        or reads_beyond(value)
         or type(value) in modules
         or any(value is function for function in functions)
     )

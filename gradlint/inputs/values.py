@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from gradlint.inputs._attributes import put_together
 from gradlint.inputs._plan import (
     GroupGuess,
     Guess,
@@ -76,18 +77,32 @@ def build(plan: Plan, seed: int, keywords: frozenset[str] = frozenset()) -> Buil
     for name, which in plan.unlike:
         if isinstance(values[name], torch.Tensor) and values[name].dtype == torch.int64:
             values[name] = made_unlike(values[name], which, generator)
+    objects = _objects(plan, values)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, Omitted):
             omitted = True
             continue
-        value = values[name]
+        owner = name.partition(".")[0]
+        if owner != name and owner not in objects:
+            continue  # an object is passed once
+        value = values[name] if owner == name else objects.pop(owner)
         if isinstance(guess, GroupGuess) and guess.splice:
             positional.extend(value)
         elif name in keywords or omitted:
-            named[name] = value
+            named[owner] = value
         else:
             positional.append(value)
     return Built(tuple(positional), named)
+
+
+def _objects(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
+    """The objects whose attributes are among the arguments of ``plan``, by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in plan.names:
+        owner, _, attribute = name.partition(".")
+        if attribute:
+            found.setdefault(owner, {})[attribute] = values[name]
+    return {owner: put_together(held, beyond=owner in plan.beyond) for owner, held in found.items()}
 
 
 def _make(

@@ -27,6 +27,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import torch
@@ -285,6 +286,8 @@ def _built(item: Any, tensors: list[torch.Tensor]) -> Any:
         return tuple(_built(part, tensors) for part in value)
     if kind == "dict":
         return {key: _built(part, tensors) for key, part in value}
+    if kind == "object":
+        return SimpleNamespace(**{name: _built(part, tensors) for name, part in value})
     return _LEAVES[kind](value)
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from gradlint.inputs.stand_ins import Attributes
+
 #: Elements of a tensor up to which its numbers stand in the script (heuristic: some lines).
 INLINE = 64
 
@@ -57,6 +59,8 @@ class Literals:
         if kind is dict:
             pairs = (f"{self.of(key)}: {self.of(item)}" for key, item in value.items())
             return "{" + ", ".join(pairs) + "}"
+        if isinstance(value, Attributes):
+            return f'type("Attributes", (), {self.of(vars(value))})()'
         if kind is slice:
             return f"slice({self.of(value.start)}, {self.of(value.stop)}, {self.of(value.step)})"
         if kind in (torch.dtype, torch.layout, torch.memory_format):

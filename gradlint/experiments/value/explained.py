@@ -20,7 +20,7 @@ from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import right_when_converged
 from gradlint.experiments.value.stopped_gradients import GradientStops
-from gradlint.inputs.stand_ins import is_stand_in, watched
+from gradlint.inputs.stand_ins import is_stand_in, reads_beyond, watched
 from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
 from gradlint.trace.op_io import OpRaised
@@ -75,7 +75,10 @@ def what_explains(
 def backward_calls_stand_in(subject: Subject) -> bool:
     """Whether backward calls a function that was guessed, and not to differentiate it: it must
     return what only the function that the op is meant for does, as the product with a transpose.
+    So must an attribute of a guessed object that only backward reads.
     Two forward calls and a backward one, where there is such a function."""
+    if any(map(reads_beyond, subject.sample.args)):
+        return True
     if not any(map(is_stand_in, subject.sample.args)):
         return False
     problem = subject.problem

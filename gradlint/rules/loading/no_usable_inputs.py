@@ -3,8 +3,9 @@
 What it finds
 -------------
 No inputs were given, and none could be inferred on which forward and backward run. Names,
-annotations, defaults and tensor shapes are tried; an operator that takes an opaque object, or
-tensors whose sizes depend on each other in unusual ways, needs help.
+annotations, defaults and tensor shapes are tried, and objects with the attributes that the code
+reads; an operator that takes an object with methods, or tensors whose sizes depend on each other in
+unusual ways, needs help.
 
 Why it matters
 --------------
@@ -20,41 +21,49 @@ class Op(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, graph):
         ctx.graph = graph
-        return graph.weights[graph.order] * x
+        return graph.spread(x)
 
     @staticmethod
     def backward(ctx, grad_output):
-        return ctx.graph.weights[ctx.graph.order] * grad_output, None
+        return ctx.graph.gather(grad_output), None
 ```
 
 Good
 ----
 ```python
 import torch
-from types import SimpleNamespace
+
+class Graph:
+    def __init__(self, weights):
+        self.weights = weights
+
+    def spread(self, x):
+        return self.weights @ x
+
+    def gather(self, grad):
+        return self.weights.mT @ grad
 
 class Op(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, graph):
         ctx.graph = graph
-        return graph.weights[graph.order] * x
+        return graph.spread(x)
 
     @staticmethod
     def backward(ctx, grad_output):
-        return ctx.graph.weights[ctx.graph.order] * grad_output, None
+        return ctx.graph.gather(grad_output), None
 
     @staticmethod
     def sample_inputs():
-        weights = torch.tensor([1.0, 2.0, 3.0])
-        graph = SimpleNamespace(weights=weights, order=torch.tensor([2, 0, 1]))
-        return torch.randn(3), graph
+        weights = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]], dtype=torch.float64)
+        return torch.randn(3), Graph(weights)
 ```
 
 How it looks
 ------------
 ```text
 mylib/ops.py:3:1  GL002  no usable inputs found: 14 attempts, none ran
-  tried      randn(3, 4), None: AttributeError: 'NoneType' object has no attribute 'weights'
+  tried      randn(3, 4), None: AttributeError: 'NoneType' object has no attribute 'spread'
   help       let gradlint learn them from a program that calls it (gradlint record -- python
              train.py), or give inputs: @staticmethod …
 ```
