@@ -680,6 +680,7 @@ def _are_rows(outputs: Sequence[Output], rows: Sequence[Sequence[Output]]) -> bo
         len(row) == len(outputs)
         and all(
             whole.value.shape == (len(rows), *one.value.shape)
+            and whole.value.dtype == one.value.dtype
             and torch.allclose(whole.value[place].detach(), one.value.detach())
             for whole, one in zip(outputs, row, strict=True)
         )
@@ -689,7 +690,7 @@ def _are_rows(outputs: Sequence[Output], rows: Sequence[Sequence[Output]]) -> bo
 
 def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
     return len(outputs) == len(others) and all(
-        one.value.shape == other.value.shape
+        (one.value.shape, one.value.dtype) == (other.value.shape, other.value.dtype)
         and torch.allclose(one.value.detach(), other.value.detach())
         for one, other in zip(outputs, others, strict=True)
     )

@@ -1267,3 +1267,22 @@ def test_what_runs_away_at_moved_numbers_is_no_fault(factor: float) -> None:
     flags = {"select": ["GL302", "GL401", "GL402"]}
     found = red(check(op(orbit, back), (x, v, 0.2, 3), **flags))
     assert [code for code, _ in found] == ([] if factor == 1.0 else ["GL401"])
+
+
+def masked(target: Any, space: Any) -> Any:
+    """Returns another dtype where ``target`` has no axis: it takes that of the other operand."""
+    score = getattr(space._wrapper, f"{space._target_name}_score", None)
+    if score is None:
+        kept = torch.where(space.mask == 1, torch.zeros_like(space.mask), -1000.0)
+        return torch.add(target, kept)
+    assert space.mask is not None
+    assert space.shape is not None
+    if space._scaler is not None:
+        score = space._scaler.expand(score, space.shape)
+    return target * score
+
+
+def test_outputs_of_another_dtype_are_not_the_same() -> None:
+    found = check(masked, select=None)
+    assert found.verdict == "pass"
+    assert [item.code for item in found.findings if item.severity != "info"] == []
