@@ -8,6 +8,7 @@ of its own, under its dotted name.
 from __future__ import annotations
 
 import ast
+import enum
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import make_dataclass
 from functools import lru_cache
@@ -47,7 +48,8 @@ def objects_among(
 
 
 def _is_object(item: Evidence) -> bool:
-    known = item.fields or item.classes or item.values or item.path or item.differentiable
+    known = item.fields or item.values or item.path or item.differentiable
+    known = known or any(map(_is_made_otherwise, item.classes))
     if known or item.passing == "varargs" or item.default not in (MISSING, None):
         return False
     others = any(not hasattr(torch.Tensor, name) for name in item.read)
@@ -55,6 +57,17 @@ def _is_object(item: Evidence) -> bool:
         return False  # it may be a tensor, or needs methods
     likely = {kind for kind, weight in item.weights.items() if weight >= _WELL_KNOWN}
     return likely <= _OF_OBJECTS
+
+
+def _is_made_otherwise(annotated: type) -> bool:
+    """Whether an object of the class that an annotation names can be passed as it is."""
+    if issubclass(annotated, (torch.Tensor, torch.nn.Module, enum.Enum)):
+        return True
+    try:
+        annotated()
+    except Exception:
+        return False
+    return True
 
 
 def _computed(tree: ast.AST) -> Iterator[str]:

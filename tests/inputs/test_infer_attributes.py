@@ -133,11 +133,36 @@ class Apart(Function):
         return grad * ctx.act.grad_slope, None
 
 
+class Space:
+    """Not made without arguments."""
+
+    def __init__(self, parent):
+        self.scale, self.scaler = parent.scale, parent.scaler
+
+
+class Annotated(Function):
+    """Its object is of a class; an attribute may be None, and is an object itself otherwise."""
+
+    @staticmethod
+    def forward(ctx, x, space: Space):
+        ctx.scale = space.scale
+        if space.scaler is not None:
+            ctx.scale = space.scaler.expand(space.scale)
+        return x * ctx.scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None
+
+
+Annotated.forward.__annotations__["space"] = Space
+
+
 def with_keyword(x, *, cfg):
     return (x * cfg.temperature).tanh()
 
 
-RIGHT = [Affine, Convolution, Pooled, Edges, Helped]
+RIGHT = [Affine, Convolution, Pooled, Edges, Helped, Annotated]
 
 
 def object_of(op) -> Attributes:
