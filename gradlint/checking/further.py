@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ import torch
 from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
+from gradlint.experiments.crossed_thresholds import nearer_than_thresholds
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
@@ -73,10 +74,11 @@ from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
     around,
     beyond,
+    beyond_own_bounds,
     farther_alone,
-    nearer,
     of_both_signs,
     of_other_lengths,
+    on_the_other_side,
     other_values,
     up_to_limits,
 )
@@ -117,11 +119,6 @@ FEWEST_BITS = 24
 
 #: The verdict where forward broadcasts by accident, as backward shows.
 ACCIDENT = "accepted by accident"
-
-#: Share of a threshold at which values are that stay below it, and the smallest ratio of threshold
-#: to values at which they are made so small (heuristic: what happens below an epsilon of 1e-12
-#: against division by zero is no fault, and many right operators leave it out).
-HALF, LEAST_SHARE = 0.5, 1e-3
 
 #: Code that compares, or clamps.
 _COMPARES = re.compile(r"[<>]|\b(?:clamp|clip|gt|ge|lt|le|threshold|hardtanh)\w*\(")
@@ -267,14 +264,13 @@ class FurtherSamples:
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
-            if watched.nearest > LEAST_SHARE:
-                yield from nearer(op, sample, HALF * watched.nearest)
+            yield from nearer_than_thresholds(op, sample, watched, self._watched)
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
             yield from self._of_both_signs(sample)
         yield from other_mode(op, sample)
         if inferred:
-            yield from other_constructions(op, sample)
+            yield from self._of_constructions(sample, watched)
             yield from constructions_with_optionals(op, self.others)
         yield from other_optionals(op, self.others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
@@ -297,6 +293,11 @@ class FurtherSamples:
             yield from with_ties(op, sample, name)
         beside = self._thresholds_of_backward() if sample.origin == "inferred" else []
         yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+        if sample.origin == "inferred":
+            compared = watched.compared.items()
+            yield from on_the_other_side(op, sample, [(i.tensor, i.threshold) for _, i in compared])
+            bounds = [(i.tensor, i.threshold) for _, i in compared if i.takes_negative]
+            yield from beyond_own_bounds(op, sample, bounds)
 
     def _thresholds_of_backward(self) -> list[float]:
         """What backward compares with, if its code compares: where its threshold is not that of
@@ -437,18 +438,41 @@ class FurtherSamples:
         seen = self._watched(there)
         if seen is not None and set(seen.thresholds) - set(watched.thresholds):
             yield from around(op, there, seen.thresholds)
+            yield from nearer_than_thresholds(op, there, seen, self._watched)
 
-    def _watched(self, sample: Sample | None = None) -> Comparisons | None:
-        """What forward compares with and how it indexes, at the first sample or another one."""
+    def _of_constructions(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
+        """Modules made with other arguments; where one is a number that forward compares with,
+        values that are below it, too."""
+        op = self.subject.op
+        for designed in other_constructions(op, sample):
+            yield designed
+            now = [op.constructor.get(name, getattr(op.module, name, 0)) for name in designed.moved]
+            if designed.op is None or not all(
+                type(value) is float and value in watched.thresholds for value in now
+            ):
+                continue
+            watch = partial(self._watched, op=designed.op)
+            seen = watch(designed.sample)
+            for below in nearer_than_thresholds(op, designed.sample, seen, watch) if seen else ():
+                yield replace(below, op=designed.op, moved=designed.moved)
+
+    def _watched(self, sample: Sample | None = None, op: Op | None = None) -> Comparisons | None:
+        """What forward compares with and how it indexes, at the first sample or another one, in
+        ``op`` or another form of it."""
         watched = Comparisons()
-        return watched if self._forward_watched(watched, sample) else None
+        return watched if self._forward_watched(watched, sample, op) else None
 
     def _forward_watched(
-        self, watched: AbstractContextManager[Any], sample: Sample | None = None
+        self,
+        watched: AbstractContextManager[Any],
+        sample: Sample | None = None,
+        op: Op | None = None,
     ) -> bool:
         """Run forward under ``watched``, at the first sample or another one; whether it ran."""
         problem = self.subject.problem
         there = problem if sample is None else problem.at(sample)
+        if op is not None:
+            there = Subject(op, sample or self.subject.sample, self.subject.settings).problem
         try:
             with watched:
                 there.forward()
