@@ -19,7 +19,7 @@ import torch
 from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
-from gradlint.experiments.crossed_thresholds import nearer_than_thresholds
+from gradlint.experiments.crossed_thresholds import passing_thresholds
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
@@ -264,7 +264,7 @@ class FurtherSamples:
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
-            yield from nearer_than_thresholds(op, sample, watched, self._watched)
+            yield from passing_thresholds(op, sample, watched, self._watched)
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
             yield from self._of_both_signs(sample)
@@ -438,11 +438,11 @@ class FurtherSamples:
         seen = self._watched(there)
         if seen is not None and set(seen.thresholds) - set(watched.thresholds):
             yield from around(op, there, seen.thresholds)
-            yield from nearer_than_thresholds(op, there, seen, self._watched)
+            yield from passing_thresholds(op, there, seen, self._watched)
 
     def _of_constructions(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
         """Modules made with other arguments; where one is a number that forward compares with,
-        values that are below it, too."""
+        also values that pass it."""
         op = self.subject.op
         for designed in other_constructions(op, sample):
             yield designed
@@ -453,8 +453,8 @@ class FurtherSamples:
                 continue
             watch = partial(self._watched, op=designed.op)
             seen = watch(designed.sample)
-            for below in nearer_than_thresholds(op, designed.sample, seen, watch) if seen else ():
-                yield replace(below, op=designed.op, moved=designed.moved)
+            for passing in passing_thresholds(op, designed.sample, seen, watch) if seen else ():
+                yield replace(passing, op=designed.op, moved=designed.moved)
 
     def _watched(self, sample: Sample | None = None, op: Op | None = None) -> Comparisons | None:
         """What forward compares with and how it indexes, at the first sample or another one, in

@@ -2,16 +2,17 @@
 
 A norm, a variance or an angle is above its epsilon at all usual inputs, and the branch below it
 never runs. It is reached by making the inputs smaller, along the ray through them: how fast the
-compared values fall along it is measured, and how far it takes follows.
+compared values fall along it is measured, and how far it takes follows. A distance, or the cosine
+of an angle, gets there where two inputs are near one another.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from gradlint.inputs.designed import Designed
-from gradlint.inputs.designed_values import nearer
+from gradlint.inputs.designed import Designed, is_same
+from gradlint.inputs.designed_values import approaches, nearer
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.trace.comparisons import Compared, Comparisons, Place
@@ -29,6 +30,10 @@ PROBED, LEAST_POWER = 0.125, 0.2
 #: small angles).
 LEAST_BOUNDED, LEAST_COMPARED = 1e-3, 1e-6
 
+#: Share of their distance at which inputs are near one another, and those that are tried before it
+#: where it is near enough (heuristic: nearer, differences lose the digits that judge a gradient).
+NEAREST, NEAR = 1e-3, (0.1, 0.03, 0.01)
+
 #: Factors that are as good as one another lie this close together. So many others are tried.
 ALIKE, MOST = 4.0, 2
 
@@ -36,11 +41,11 @@ ALIKE, MOST = 4.0, 2
 Watch = Callable[[Sample], Comparisons | None]
 
 
-def nearer_than_thresholds(
+def passing_thresholds(
     op: Op, sample: Sample, seen: Comparisons, watch: Watch
 ) -> Iterator[Designed]:
-    """``sample`` with smaller values, so that what forward computes of them passes thresholds that
-    all of it was above.
+    """``sample`` with other values, so that what forward computes of them passes thresholds that
+    all of it was on one side of: smaller ones, or inputs that are near one another.
 
     Args:
         op: the operator.
@@ -48,25 +53,52 @@ def nearer_than_thresholds(
         seen: what forward compares with there.
         watch: runs forward at others.
     """
-    above = {
+    inputs = [tensor for _, tensor in sample.named_tensors(op.signature)]
+    left = {
         place: item
         for place, item in seen.compared.items()
-        if item.threshold > 0 and item.all_above and math.isfinite(item.middle)
+        if item.side and not any(is_same(tensor, item.tensor) for tensor in inputs)
+    }
+    yield from _with_smaller_values(op, sample, left, watch)
+    yield from _near_one_another(op, sample, left, watch)
+
+
+def _with_smaller_values(
+    op: Op, sample: Sample, left: dict[Place, Compared], watch: Watch
+) -> Iterator[Designed]:
+    """``sample`` with smaller values. What gets smaller with them is taken out of ``left``."""
+    above = {
+        place: item
+        for place, item in left.items()
+        if item.threshold > 0 and item.side > 0 and math.isfinite(item.middle)
     }
     probed = _watched(op, sample, PROBED, watch) if above else None
-    if probed is None:
-        return
     found: list[float] = []
-    for place, item in above.items():
-        share = _share(item, probed.compared.get(place))
+    for place, item in above.items() if probed is not None else ():
+        share = _share(item, probed.compared.get(place) if probed is not None else None)
+        if share:
+            del left[place]
         least = LEAST_BOUNDED if item.bounds else LEAST_COMPARED
         if share < least or any(one / ALIKE < share < one * ALIKE for one in found):
             continue
-        if not _passes(place, _watched(op, sample, share, watch)):
+        if len(found) < MOST and _passed({place: item}, _watched(op, sample, share, watch)):
+            found.append(share)
+            yield from nearer(op, sample, share)
+
+
+def _near_one_another(
+    op: Op, sample: Sample, left: dict[Place, Compared], watch: Watch
+) -> Iterator[Designed]:
+    """``sample`` with one tensor near another one, or its rows near one another: distances of zero
+    and cosines of one. What passes then is taken out of ``left``."""
+    for make in approaches(op, sample) if left else ():
+        passed = _passed(left, watch(make(NEAREST).sample))
+        if not passed:
             continue
-        found.append(share)
-        yield from nearer(op, sample, share)
-        if len(found) == MOST:
+        wanted = {place: left.pop(place) for place in passed}
+        shares = (share for share in NEAR if _passed(wanted, watch(make(share).sample)) == passed)
+        yield make(next(shares, NEAREST))
+        if not left:
             return
 
 
@@ -85,6 +117,12 @@ def _watched(op: Op, sample: Sample, share: float, watch: Watch) -> Comparisons 
     return None if there is None else watch(there.sample)
 
 
-def _passes(place: Place, seen: Comparisons | None) -> bool:
-    there = seen.compared.get(place) if seen is not None else None
-    return there is not None and not there.all_above
+def _passed(wanted: Mapping[Place, Compared], seen: Comparisons | None) -> set[Place]:
+    """Of what is compared, what is no longer on one side alone, or on the other."""
+    return {
+        place
+        for place, item in wanted.items()
+        if seen is not None
+        and (there := seen.compared.get(place)) is not None
+        and there.side != item.side
+    }

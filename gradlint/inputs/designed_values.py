@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -52,6 +53,12 @@ HALFWAY = 0.5
 #: they may have any sign, of zero: at −0.1 a magnitude that is compared with 0.1 is at a kink.
 CLEAR = 0.02
 
+
+#: Domains, in words, in which all is that lies between two of their values.
+CONVEX = (*SAME_SIGN, DOMAINS["unit"], CONFINED["ball"])
+
+#: Pairs of tensors of which one is moved to the other, and tensors of which the rows are, at most.
+MOST_PAIRS = 2
 
 #: Lengths of vectors that are shorter than one: from near zero to near the edge of the ball.
 SHORTEST, LONGEST = 0.05, 0.95
@@ -192,6 +199,36 @@ def nearer(op: Op, sample: Sample, share: float) -> Iterator[Designed]:
     label = _with_moved(sample, f"where values are {share:.2g} times as large")
     smaller: _Change = (label, "same", SAME_SIGN, partial(torch.mul, other=share))
     yield from _changed(op, sample, [smaller])
+
+
+def approaches(op: Op, sample: Sample) -> Iterator[Callable[[float], Designed]]:
+    """Functions of a share that make ``sample`` with a tensor nearer to another one of its kind, or
+    with the rows of a tensor nearer to its first one, at that share of their distance."""
+    named = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if is_floating(tensor) and tensor.numel() > 1 and domain_of(sample, name) in CONVEX
+    ]
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(named, 2)
+        if first[1].shape == second[1].shape
+        and domain_of(sample, first[0]) == domain_of(sample, second[0])
+    ]
+    for (name, first), (other, second) in pairs[:MOST_PAIRS]:
+        label = f"where `{other}` is near `{name}`"
+        yield partial(_approached, sample, first.detach(), second, label)
+    for name, tensor in named[:MOST_PAIRS]:
+        if tensor.dim() > 1 and len(tensor) > 1:
+            label = f"where rows of `{name}` are near one another"
+            yield partial(_approached, sample, tensor.detach()[:1], tensor, label)
+
+
+def _approached(
+    sample: Sample, goal: torch.Tensor, tensor: torch.Tensor, label: str, share: float
+) -> Designed:
+    nearer = torch.lerp(goal.expand_as(tensor), tensor.detach(), share)
+    return replaced(sample, tensor, nearer.reshape(-1), _with_moved(sample, label))
 
 
 def _with_moved(sample: Sample, label: str) -> str:

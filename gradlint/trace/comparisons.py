@@ -82,9 +82,10 @@ class Compared:
         return self.name == "relu" or (self.bounds and self.threshold < 0)
 
     @property
-    def all_above(self) -> bool:
-        """Whether no element is below the threshold, or at it."""
-        return bool((self.tensor > self.threshold).all())
+    def side(self) -> int:
+        """1 where all elements are above the threshold, -1 where none is, 0 otherwise."""
+        above = self.tensor > self.threshold
+        return int(above.all()) - int(not above.any())
 
     @property
     def middle(self) -> float:

@@ -257,3 +257,82 @@ def test_a_single_number_is_put_on_the_other_side(masked):
     where = "where `sigma` is below 0.001"
     assert labels(report)[where] == ("right" if masked else "wrong")
     assert red(report) == ([] if masked else [("GL401", where)])
+
+
+# Angles and distances, which no factor of all inputs changes much.
+
+
+def angle(ctx, a, b):
+    """a, b: (N, D)"""
+    p, q = a.norm(dim=-1, keepdim=True), b.norm(dim=-1, keepdim=True)
+    cosine = (a / p * (b / q)).sum(-1, keepdim=True)
+    ctx.save_for_backward(a / p, b / q, p, q, cosine)
+    return torch.acos(cosine.clamp(-0.999, 0.999))
+
+
+def angle_backward(masked: bool):
+    def backward(ctx, g):
+        u, v, p, q, cosine = ctx.saved_tensors
+        slope = -g / (1 - cosine.clamp(-0.999, 0.999).square()).sqrt()
+        if masked:
+            slope = slope * (cosine.abs() < 0.999)
+        return slope * (v - cosine * u) / p, slope * (u - cosine * v) / q
+
+    return backward
+
+
+def test_two_inputs_get_near_one_another():
+    where = "where `b` is near `a`"
+    found = red(check(op(angle, angle_backward(masked=False))))
+    assert set(found) == {("GL401", where)}
+    report = check(op(angle, angle_backward(masked=True)))
+    assert red(report) == []
+    assert labels(report)[where] == "right"
+
+
+def alike(ctx, z):
+    """z: (N, D); products of unit rows, of which those above 0.995 count as one"""
+    size = z.norm(dim=-1, keepdim=True)
+    unit = z / size
+    i, j = torch.triu_indices(len(z), len(z), 1)
+    cosine = (unit[i] * unit[j]).sum(-1, keepdim=True)
+    ctx.save_for_backward(unit, size, cosine, i, j)
+    return torch.where(cosine > 0.995, 1.0, cosine)
+
+
+def alike_backward(masked: bool):
+    def backward(ctx, g):
+        unit, size, cosine, i, j = ctx.saved_tensors
+        if masked:
+            g = torch.where(cosine > 0.995, 0.0, g)
+        found = torch.zeros_like(unit)
+        found = found.index_add(0, i, g * (unit[j] - cosine * unit[i]))
+        return found.index_add(0, j, g * (unit[i] - cosine * unit[j])) / size
+
+    return backward
+
+
+def test_so_do_the_rows_of_one_input():
+    where = "where rows of `z` are near one another"
+    assert red(check(op(alike, alike_backward(masked=False)))) == [("GL401", where)]
+    report = check(op(alike, alike_backward(masked=True)))
+    assert red(report) == []
+    assert labels(report)[where] == "right"
+
+
+def distance(ctx, u, v):
+    """u, v: (N, D)"""
+    gap = (u - v).norm(dim=-1, keepdim=True)
+    ctx.save_for_backward(u - v, gap)
+    return gap.square() / 2
+
+
+def distance_backward(ctx, g):
+    delta, _ = ctx.saved_tensors
+    return g * delta, -g * delta
+
+
+def test_inputs_stay_apart_where_nothing_is_compared():
+    report = check(op(distance, distance_backward))
+    assert red(report) == []
+    assert not any("near" in label for label in labels(report))

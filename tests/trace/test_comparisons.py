@@ -52,7 +52,8 @@ def test_what_is_compared_is_kept():
     places = [("clamp", 0.1, 0), ("relu", 0.0, 0), ("gt", 0.1, 0)]
     assert list(seen) == places
     squares, plain, compared = (seen[place] for place in places)
-    assert (squares.all_above, plain.all_above) == (True, False)
+    assert (squares.side, plain.side) == (1, 0)
+    assert watched(lambda: X > 2.0).compared["gt", 2.0, 0].side == -1
     assert squares.middle == 1.0
     assert (squares.bounds, plain.bounds, compared.bounds) == (True, True, False)
     assert plain.tensor.tolist() == X.tolist()
