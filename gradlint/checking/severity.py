@@ -54,7 +54,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " where forward"
         " divides by an input that is zero, or that forward returns where inputs were guessed;"
         " digits that cancel at large magnitudes; numbers that forward keeps"
-        " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
+        " in 8 bits for backward; a number moved by gradlint that only backward uses, or below"
+        " which it bounds what it only kept from zero; an operand"
         " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
         " an empty range, solves with a singular matrix, an index falls below zero or more is"
         " selected than there is, or a size or"
@@ -173,6 +174,11 @@ POLICY = (
         "info",
         "the number that was moved changes backward only: forward returns the same",
         lambda g: g.explained == "backward-only",
+    ),
+    Reason(
+        "info",
+        "the bound that was moved is so small by itself that it only keeps from dividing by zero",
+        lambda g: g.explained == "guard",
     ),
     Reason(
         "info",

@@ -8,8 +8,10 @@ of an angle, gets there where two inputs are near one another.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from gradlint.inputs.designed import Designed, is_same
 from gradlint.inputs.designed_values import approaches, nearer
@@ -40,9 +42,17 @@ ALIKE, MOST = 4.0, 2
 #: What forward compares with at a sample; None where it raises.
 Watch = Callable[[Sample], Comparisons | None]
 
+#: What passes its threshold, and where.
+Passing = tuple[set[Place], Designed]
+
 
 def passing_thresholds(
-    op: Op, sample: Sample, seen: Comparisons, watch: Watch
+    op: Op,
+    sample: Sample,
+    compared: Mapping[Place, Compared],
+    watch: Watch,
+    least: float = LEAST_COMPARED,
+    moved: Mapping[float, float] | None = None,
 ) -> Iterator[Designed]:
     """``sample`` with other values, so that what forward computes of them passes thresholds that
     all of it was on one side of: smaller ones, or inputs that are near one another.
@@ -50,22 +60,33 @@ def passing_thresholds(
     Args:
         op: the operator.
         sample: arguments.
-        seen: what forward compares with there.
-        watch: runs forward at others.
+        compared: what is compared there.
+        watch: runs forward, or backward, at others.
+        least: the smallest factor of values, where something is compared.
+        moved: numbers of ``sample`` that were moved, each with what it was.
     """
     inputs = [tensor for _, tensor in sample.named_tensors(op.signature)]
     left = {
         place: item
-        for place, item in seen.compared.items()
+        for place, item in compared.items()
         if item.side and not any(is_same(tensor, item.tensor) for tensor in inputs)
     }
-    yield from _with_smaller_values(op, sample, left, watch)
-    yield from _near_one_another(op, sample, left, watch)
+    guards = {place for place, item in left.items() if _is_guard(item, moved or {})}
+    smaller = _with_smaller_values(op, sample, left, watch, least)
+    for passed, designed in itertools.chain(smaller, _near_one_another(op, sample, left, watch)):
+        yield replace(designed, sample=replace(designed.sample, guarded=passed <= guards))
+
+
+def _is_guard(item: Compared, moved: Mapping[float, float]) -> bool:
+    """Whether the number that bounds something was as small before it was moved as what keeps from
+    dividing by zero."""
+    before = moved.get(item.threshold)
+    return item.bounds and before is not None and before < LEAST_BOUNDED * abs(item.middle)
 
 
 def _with_smaller_values(
-    op: Op, sample: Sample, left: dict[Place, Compared], watch: Watch
-) -> Iterator[Designed]:
+    op: Op, sample: Sample, left: dict[Place, Compared], watch: Watch, least: float
+) -> Iterator[Passing]:
     """``sample`` with smaller values. What gets smaller with them is taken out of ``left``."""
     above = {
         place: item
@@ -78,17 +99,17 @@ def _with_smaller_values(
         share = _share(item, probed.compared.get(place) if probed is not None else None)
         if share:
             del left[place]
-        least = LEAST_BOUNDED if item.bounds else LEAST_COMPARED
-        if share < least or any(one / ALIKE < share < one * ALIKE for one in found):
+        reach = LEAST_BOUNDED if item.bounds else least
+        if share < reach or any(one / ALIKE < share < one * ALIKE for one in found):
             continue
         if len(found) < MOST and _passed({place: item}, _watched(op, sample, share, watch)):
             found.append(share)
-            yield from nearer(op, sample, share)
+            yield from (({place}, designed) for designed in nearer(op, sample, share))
 
 
 def _near_one_another(
     op: Op, sample: Sample, left: dict[Place, Compared], watch: Watch
-) -> Iterator[Designed]:
+) -> Iterator[Passing]:
     """``sample`` with one tensor near another one, or its rows near one another: distances of zero
     and cosines of one. What passes then is taken out of ``left``."""
     for make in approaches(op, sample) if left else ():
@@ -97,7 +118,7 @@ def _near_one_another(
             continue
         wanted = {place: left.pop(place) for place in passed}
         shares = (share for share in NEAR if _passed(wanted, watch(make(share).sample)) == passed)
-        yield make(next(shares, NEAREST))
+        yield passed, make(next(shares, NEAREST))
         if not left:
             return
 

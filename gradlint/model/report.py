@@ -104,7 +104,8 @@ Where = Literal[
 #: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
-#: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
+#: backward uses, a tiny bound that gradlint made large, rounding at large magnitudes, numbers that
+#: forward keeps in 8 bits for backward,
 #: a function among the arguments that was guessed, one that backward calls itself besides, a clamp
 #: that keeps forward inside its domain,
 #: an operand that broadcasts by accident, a size that forward runs out of, inputs at
@@ -124,6 +125,7 @@ Explanation = Literal[
     "signs",
     "unread",
     "backward-only",
+    "guard",
     "rounding",
     "stored",
     "stand-in",

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
 
+import gradlint
 from gradlint.ops.dispatch_mode import DispatchMode
 
 #: ATen operators (without overloads and trailing underscores) that compare with a number, and the
@@ -50,6 +54,13 @@ _FROM_THE_END = ("index", "index_put", "_index_put_impl", "take", "put")
 #: ATen operators that bound values, and those that choose by an order.
 _BOUNDING = ("clamp", "clamp_min", "hardtanh", "threshold", "relu", *_WITH_TENSORS)
 _ORDERING = ("gt", "ge", "lt", "le")
+
+#: The ATen operator that makes a number of a tensor of one element, which Python may compare then.
+_READING = "_local_scalar_dense"
+
+_TORCH, _GRADLINT = (
+    os.path.dirname(module.__file__ or "") + os.sep for module in (torch, gradlint)
+)
 
 #: What is compared, with what, for which time: the same in every run of forward that takes the same
 #: branches.
@@ -100,7 +111,8 @@ class Comparisons(DispatchMode):
         thresholds: the finite ones, in order of appearance.
         one_sided: whether all elements were on one side of a threshold.
         apart: whether all elements of a tensor were on one side of those of another one.
-        compared: what was compared with each of them, and with zero by ``relu``.
+        compared: what was compared with each of them, with zero by ``relu``, and maybe by Python
+            with a number in the code that reads a tensor of one element.
         tested: tensors with the numbers that forward tests for equality with them, and with NaN
             where it tests for that.
         triangles: tensors of which forward takes a triangle itself.
@@ -129,6 +141,9 @@ class Comparisons(DispatchMode):
             self._compared(name, args[0], _numbers(args, kwargs, _COMPARING[name]))
         elif name == "relu":
             self._keep(name, args[0], 0.0)
+        elif name == _READING and args[0].is_floating_point():
+            for number in _numbers_of_code():
+                self._keep(name, args[0], number)
         if name in _COMPARING or name in _WITH_TENSORS:
             places = _COMPARING.get(name) or _WITH_TENSORS[name]
             self._compared_with_tensors(args[0], _given(args, kwargs, places))
@@ -155,7 +170,7 @@ class Comparisons(DispatchMode):
             self._keep(name, tensor, threshold)
 
     def _keep(self, name: str, tensor: torch.Tensor, threshold: float) -> None:
-        if name not in (*_BOUNDING, *_ORDERING) or not 0 < tensor.numel() <= MOST_KEPT:
+        if name not in (*_BOUNDING, *_ORDERING, _READING) or not 0 < tensor.numel() <= MOST_KEPT:
             return
         times = 0
         while (place := (name, threshold, times)) in self.compared:
@@ -184,6 +199,17 @@ def _numbers(
     for value in _given(args, kwargs, positions):
         if type(value) in (int, float) and math.isfinite(value):
             yield float(value)
+
+
+def _numbers_of_code() -> Iterator[float]:
+    """Positive numbers in the code of the user's that runs, which may be thresholds; not whole
+    ones, which rarely are."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith((_TORCH, _GRADLINT)):
+        frame = frame.f_back
+    for constant in frame.f_code.co_consts if frame is not None else ():
+        if type(constant) is float and constant > 0.0 and not constant.is_integer():
+            yield constant
 
 
 def _accumulates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -43,7 +43,7 @@ def factors(report: TargetReport) -> set[str]:
 # A deviation below its floor, which only another floor than the default lets rows come near.
 
 
-def standardized(ctx, x, floor=1e-5):
+def standardized(ctx, x, floor=2e-3):
     centred = x - x.mean(-1, keepdim=True)
     std = centred.square().mean(-1, keepdim=True).sqrt()
     ctx.save_for_backward(centred, std)
@@ -73,7 +73,7 @@ def test_an_intermediate_value_gets_below_a_floor_that_was_moved():
 
 
 class Standardized(nn.Module):
-    def __init__(self, floor: float = 1e-5, masked: bool = True):
+    def __init__(self, floor: float = 2e-3, masked: bool = True):
         super().__init__()
         self.floor = floor
         self.function = op(standardized, standardized_backward(masked))
@@ -83,7 +83,7 @@ class Standardized(nn.Module):
 
 
 class WithoutMask(Standardized):
-    def __init__(self, floor: float = 1e-5):
+    def __init__(self, floor: float = 2e-3):
         super().__init__(floor, masked=False)
 
 
@@ -336,3 +336,71 @@ def test_inputs_stay_apart_where_nothing_is_compared():
     report = check(op(distance, distance_backward))
     assert red(report) == []
     assert not any("near" in label for label in labels(report))
+
+
+# Numbers that Python compares, and thresholds of backward alone.
+
+
+def softened(ctx, v):
+    size = torch.linalg.vector_norm(v)
+    ctx.save_for_backward(v, size)
+    if size.item() < 1e-2:
+        return size.square() / 2e-2 + 0.5e-2
+    return size.clone()
+
+
+def softened_backward(factor: float):
+    def backward(ctx, g):
+        v, size = ctx.saved_tensors
+        return g * v / 1e-2 * factor if size.item() < 1e-2 else g * v / size
+
+    return backward
+
+
+def test_a_branch_of_python_is_reached():
+    found = red(check(op(softened, softened_backward(0.5))))
+    (where,) = {where for code, where in found if code == "GL401"}
+    assert where.startswith("where values are 0.00")
+    report = check(op(softened, softened_backward(1.0)))
+    assert red(report) == []
+    assert labels(report)[where] == "right"
+
+
+def sizes(ctx, x):
+    size = x.norm(dim=-1, keepdim=True)
+    ctx.save_for_backward(x, size)
+    return size.clone()
+
+
+def sizes_backward(threshold: float):
+    def backward(ctx, g):
+        x, size = ctx.saved_tensors
+        return torch.where(size > threshold, g * x / size, 0.0)
+
+    return backward
+
+
+def test_what_backward_alone_compares_with_is_passed_unless_it_is_tiny():
+    where = "where values are 0.011 times as large"
+    assert ("GL401", where) in red(check(op(sizes, sizes_backward(0.05))))
+    report = check(op(sizes, sizes_backward(1e-8)))
+    assert red(report) == []
+    assert factors(report) <= USUAL
+
+
+def unit_within(ctx, x, eps=1e-8):
+    norm = x.norm(dim=-1, keepdim=True).clamp(min=eps)
+    ctx.save_for_backward(x / norm, norm)
+    return x / norm
+
+
+def unit_within_backward(ctx, g):
+    return unit_backward(ctx, g), None
+
+
+def test_a_guard_that_gradlint_made_large_is_information():
+    report = check(op(unit_within, unit_within_backward))
+    (finding,) = report.findings
+    assert (finding.code, finding.severity) == ("GL401", "info")
+    assert finding.grounds.explained == "guard"
+    assert (finding.sample or "").startswith("with eps=0.1, where values are 0.0")
