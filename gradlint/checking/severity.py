@@ -51,16 +51,15 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
         " input that the documentation calls a constant, or for which a Function inside returns"
         " None where that looks meant; a function that was guessed and that backward calls; NaN"
-        " where forward"
-        " divides by an input that is zero, or that forward returns where inputs were guessed;"
-        " digits that cancel at large magnitudes; numbers that forward keeps"
-        " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
-        " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range, solves with a singular matrix, an index falls below zero or more is"
-        " selected than there is, or a size or"
-        " values that gradlint chose at which forward has no finite derivative by its own"
-        " operations; NaN at a single zero in a parameter of a module that starts without one, or"
-        " at extreme magnitudes of such a parameter; anything in PyTorch's own code",
+        " where forward divides by an input that is zero, or that forward returns where inputs"
+        " were guessed; digits that cancel at large magnitudes; numbers that forward keeps in 8"
+        " bits for backward; a number moved by gradlint that only backward uses; an operand that"
+        " broadcasts where nothing says that this is meant; a size at which forward clamps to an"
+        " empty range, solves with a singular matrix, an index falls below zero or more is"
+        " selected than there is, or a size or values that gradlint chose at which forward has no"
+        " finite derivative by its own operations; NaN at a single zero in a parameter of a module"
+        " that starts without one, or at extreme magnitudes of such a parameter; anything in"
+        " PyTorch's own code",
     ),
 )
 
