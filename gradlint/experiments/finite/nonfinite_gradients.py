@@ -231,16 +231,23 @@ def _between_equal_points(
 ) -> list[Finding]:
     """``findings`` at an extreme; those at the kink of a distance between points of which all are
     equal are explained by that: a bond between two atoms at one place has no direction. Where the
-    function is smooth there, as a kernel of the distance is, it has a derivative, which is zero."""
+    function is smooth there, as a kernel of the distance is, it has a derivative, which is zero;
+    but not where it is so only because all other inputs are zero too."""
     if extreme.name not in ("zeros", "ties") or all(f.grounds.explained for f in findings):
         return findings
     values = extreme.make()
-    slopes = OneSidedDerivatives(subject, extreme.problem, values)
     positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
 
     def explained(item: Finding) -> bool:
         position = positions[item.input or ""]
-        kink = not slopes.at(position, list(item.index or ())).smooth
+        alone = subject.problem.values()
+        alone[position] = values[position]
+        kink = any(
+            not OneSidedDerivatives(subject, extreme.problem, point)
+            .at(position, list(item.index or ()))
+            .smooth
+            for point in (values, alone)
+        )
         return kink and takes_zero_distances(subject, extreme.problem, values, position)
 
     return [

@@ -885,6 +885,38 @@ def test_a_bond_between_points_at_one_place_has_no_direction(
     assert loudness(probed(GL302, op, X))["x"] == loud
 
 
+class Weighted(Function):
+    """w |r| or w r², r being the distance of two points: smooth where w is zero too."""
+
+    power = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        return w * (x[1] - x[0]).norm() ** cls.power
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        d = x[1] - x[0]
+        r = d.norm()
+        f = g * w * cls.power * r ** (cls.power - 1) * d / r
+        return torch.stack((-f, f)), g * r**cls.power
+
+
+class WeightedSquare(Weighted):
+    power = 2
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"), [(Weighted, ("info", "singular")), (WeightedSquare, ("warning", None))]
+)
+def test_what_is_smooth_only_without_weight_has_no_direction_either(
+    probed: Callable[..., Outcome], op: type, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X[:2], torch.tensor(0.7)))["x"] == loud
+
+
 class DividesByTheRest(torch.autograd.Function):
     """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
 
