@@ -32,6 +32,10 @@ PROBED, LEAST_POWER = 0.125, 0.2
 #: small angles).
 LEAST_BOUNDED, LEAST_COMPARED = 1e-3, 1e-6
 
+#: Share of what is bounded below which a number, before it was moved, keeps from dividing by zero
+#: alone (heuristic: epsilons are between 1e-12 and 1e-5).
+GUARD = 1e-4
+
 #: Share of their distance at which inputs are near one another, and those that are tried before it
 #: where it is near enough (heuristic: nearer, differences lose the digits that judge a gradient).
 NEAREST, NEAR = 1e-3, (0.1, 0.03, 0.01)
@@ -81,7 +85,7 @@ def _is_guard(item: Compared, moved: Mapping[float, float]) -> bool:
     """Whether the number that bounds something was as small before it was moved as what keeps from
     dividing by zero."""
     before = moved.get(item.threshold)
-    return item.bounds and before is not None and before < LEAST_BOUNDED * abs(item.middle)
+    return item.bounds and before is not None and before < GUARD * abs(item.middle)
 
 
 def _with_smaller_values(

@@ -43,7 +43,7 @@ def factors(report: TargetReport) -> set[str]:
 # A deviation below its floor, which only another floor than the default lets rows come near.
 
 
-def standardized(ctx, x, floor=2e-3):
+def standardized(ctx, x, floor=1e-3):
     centred = x - x.mean(-1, keepdim=True)
     std = centred.square().mean(-1, keepdim=True).sqrt()
     ctx.save_for_backward(centred, std)
@@ -73,7 +73,7 @@ def test_an_intermediate_value_gets_below_a_floor_that_was_moved():
 
 
 class Standardized(nn.Module):
-    def __init__(self, floor: float = 2e-3, masked: bool = True):
+    def __init__(self, floor: float = 1e-3, masked: bool = True):
         super().__init__()
         self.floor = floor
         self.function = op(standardized, standardized_backward(masked))
@@ -83,7 +83,7 @@ class Standardized(nn.Module):
 
 
 class WithoutMask(Standardized):
-    def __init__(self, floor: float = 2e-3):
+    def __init__(self, floor: float = 1e-3):
         super().__init__(floor, masked=False)
 
 
