@@ -312,6 +312,8 @@ def _compare_with_slopes(
         stride = max(1, len(bad) // looked_at)
         for where in bad[::stride][:looked_at]:
             seen = slopes.at(index, where)
+            if extreme is not None and extreme.name == "identity" and _has_kink(seen, joint):
+                continue  # the angle of a rotation has none there
             if seen.finite_for(complex(dense[tuple(where)].item())):
                 there = values[index][tuple(where)]
                 severity = _severity(extreme, seen, joint)
@@ -335,6 +337,14 @@ def _compare_with_slopes(
             name = subject.problem.inputs[index].name
             notes.append(f"gradient for {name} is not finite where its derivative is not either")
     return findings, notes
+
+
+def _has_kink(*seen: DerivativePair | None) -> bool:
+    """Whether the function has two slopes somewhere."""
+    return any(
+        pair is not None and None not in (pair.right, pair.left) and not pair.smooth
+        for pair in seen
+    )
 
 
 def _derivative_in_words(*seen: DerivativePair | None) -> str:
