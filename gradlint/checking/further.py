@@ -6,12 +6,13 @@ Only where the gradient looks wrong there, or backward raises, the rules of firs
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ import torch
 from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
+from gradlint.experiments.crossed_thresholds import passing_thresholds
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
@@ -73,10 +75,11 @@ from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
     around,
     beyond,
+    beyond_own_bounds,
     farther_alone,
-    nearer,
     of_both_signs,
     of_other_lengths,
+    on_the_other_side,
     other_values,
     up_to_limits,
 )
@@ -86,7 +89,7 @@ from gradlint.inputs.seen_domains import with_seen_domains
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
 from gradlint.model.report import Tried
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, positional_names
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.verdict import DIFFERS
 from gradlint.trace.comparisons import Comparisons
@@ -118,10 +121,9 @@ FEWEST_BITS = 24
 #: The verdict where forward broadcasts by accident, as backward shows.
 ACCIDENT = "accepted by accident"
 
-#: Share of a threshold at which values are that stay below it, and the smallest ratio of threshold
-#: to values at which they are made so small (heuristic: what happens below an epsilon of 1e-12
-#: against division by zero is no fault, and many right operators leave it out).
-HALF, LEAST_SHARE = 0.5, 1e-3
+#: The smallest factor of values by which they get below what backward alone compares with
+#: (heuristic: below that it is a guard against dividing by zero, which forward does not need).
+LEAST_OF_BACKWARD = 1e-3
 
 #: Code that compares, or clamps.
 _COMPARES = re.compile(r"[<>]|\b(?:clamp|clip|gt|ge|lt|le|threshold|hardtanh)\w*\(")
@@ -163,6 +165,7 @@ class FurtherSamples:
     _refused: set[str] = field(default_factory=set)
     _taken: dict[str, list[Any]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+    _in_backward: Comparisons | None = None
 
     def run(self) -> None:
         """Look at one sample after the other, while there are calls and time left."""
@@ -267,14 +270,13 @@ class FurtherSamples:
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
-            if watched.nearest > LEAST_SHARE:
-                yield from nearer(op, sample, HALF * watched.nearest)
+            yield from self._passing(sample, watched)
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
             yield from self._of_both_signs(sample)
         yield from other_mode(op, sample)
         if inferred:
-            yield from other_constructions(op, sample)
+            yield from self._of_constructions(sample, watched)
             yield from constructions_with_optionals(op, self.others)
         yield from other_optionals(op, self.others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
@@ -295,26 +297,49 @@ class FurtherSamples:
         yield from exact_values(op, sample, watched.tested)
         for name in self._ranking(sample):
             yield from with_ties(op, sample, name)
-        beside = self._thresholds_of_backward() if sample.origin == "inferred" else []
+        self._in_backward = self._backward_watched() if sample.origin == "inferred" else None
+        beside = self._in_backward.thresholds if self._in_backward is not None else []
         yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+        if sample.origin == "inferred":
+            compared = watched.compared.items()
+            yield from on_the_other_side(op, sample, [(i.tensor, i.threshold) for _, i in compared])
+            bounds = [(i.tensor, i.threshold) for _, i in compared if i.takes_negative]
+            yield from beyond_own_bounds(op, sample, bounds)
 
-    def _thresholds_of_backward(self) -> list[float]:
-        """What backward compares with, if its code compares: where its threshold is not that of
-        forward, it is wrong between the two."""
+    def _backward_watched(self, sample: Sample | None = None) -> Comparisons | None:
+        """What backward compares with, at the first sample or another one, if its code compares:
+        where its threshold is not that of forward, it is wrong between the two."""
         subject, problem = self.subject, self.subject.problem
         backward = getattr(subject.op.function, "backward", None)
         if backward is None or not _COMPARES.search(text_of(backward)):
-            return []
+            return None
+        there = problem if sample is None else problem.at(sample)
         watched = Comparisons()
         try:
-            leaves, outputs = problem.linearize()
+            leaves, outputs = there.linearize()
             chosen = [item for item in outputs if item.name in subject.run.cotangents]
             vs = [subject.run.cotangents[item.name] for item in chosen]
             with watched:
-                problem.backward(chosen, leaves, vs)
+                there.backward(chosen, leaves, vs)
         except (OpRaised, RuntimeError):
-            return []
-        return watched.thresholds
+            return None
+        finally:
+            if there is not problem:
+                problem.forward_calls += there.forward_calls
+                problem.backward_calls += there.backward_calls
+        return watched
+
+    def _passing(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
+        """Values that pass what forward compares with, or backward alone."""
+        op = self.subject.op
+        yield from passing_thresholds(op, sample, watched.compared, self._watched)
+        seen = self._in_backward
+        if seen is not None:
+            known = {item.threshold for item in watched.compared.values()}
+            alone = {k: v for k, v in seen.compared.items() if v.threshold not in known}
+            yield from passing_thresholds(
+                op, sample, alone, self._backward_watched, least=LEAST_OF_BACKWARD
+            )
 
     def _of_both_signs(self, sample: Sample) -> Iterator[Designed]:
         """Numbers of both signs where backward alone made them positive, if autograd through
@@ -437,18 +462,53 @@ class FurtherSamples:
         seen = self._watched(there)
         if seen is not None and set(seen.thresholds) - set(watched.thresholds):
             yield from around(op, there, seen.thresholds)
+            before = {value: self._was(name) for name, value in moved.items()}
+            yield from passing_thresholds(op, there, seen.compared, self._watched, moved=before)
 
-    def _watched(self, sample: Sample | None = None) -> Comparisons | None:
-        """What forward compares with and how it indexes, at the first sample or another one."""
+    def _was(self, name: str) -> float:
+        """The number of an argument of forward at the first sample; infinite for none."""
+        op, sample = self.subject.op, self.subject.sample
+        assert op.signature is not None
+        names = positional_names(op.signature, len(sample.args))
+        given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+        value = given.get(name, op.signature.parameters[name].default)
+        return value if type(value) is float else math.inf
+
+    def _of_constructions(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
+        """Modules made with other arguments; where one is a number that forward compares with,
+        also values that pass it."""
+        op = self.subject.op
+        for designed in other_constructions(op, sample):
+            yield designed
+            now = [op.constructor.get(name, getattr(op.module, name, 0)) for name in designed.moved]
+            if designed.op is None or not all(
+                type(value) is float and value in watched.thresholds for value in now
+            ):
+                continue
+            watch = partial(self._watched, op=designed.op)
+            seen = watch(designed.sample)
+            compared = seen.compared if seen is not None else {}
+            before = dict(zip(designed.moved.values(), now, strict=True))
+            for passing in passing_thresholds(op, designed.sample, compared, watch, moved=before):
+                yield replace(passing, op=designed.op, moved=designed.moved)
+
+    def _watched(self, sample: Sample | None = None, op: Op | None = None) -> Comparisons | None:
+        """What forward compares with and how it indexes, at the first sample or another one, in
+        ``op`` or another form of it."""
         watched = Comparisons()
-        return watched if self._forward_watched(watched, sample) else None
+        return watched if self._forward_watched(watched, sample, op) else None
 
     def _forward_watched(
-        self, watched: AbstractContextManager[Any], sample: Sample | None = None
+        self,
+        watched: AbstractContextManager[Any],
+        sample: Sample | None = None,
+        op: Op | None = None,
     ) -> bool:
         """Run forward under ``watched``, at the first sample or another one; whether it ran."""
         problem = self.subject.problem
         there = problem if sample is None else problem.at(sample)
+        if op is not None:
+            there = Subject(op, sample or self.subject.sample, self.subject.settings).problem
         try:
             with watched:
                 there.forward()

@@ -45,23 +45,23 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "info",
         "raises outside of that kind, with mixed dtypes or under a transform, or refuses openly"
-        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward in"
-        " a Function that has a vmap or jvp of its own); a difference"
-        " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
-        " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
-        " input that the documentation calls a constant, or for which a Function inside returns"
-        " None where that looks meant; a function that was guessed and that backward calls, or"
-        " attributes of a guessed object that backward reads and forward does not; NaN where"
-        " forward divides by an input that is zero, or that forward returns where inputs were"
-        " guessed;"
-        " digits that cancel at large magnitudes; numbers that forward keeps"
-        " in 8 bits for backward; a number moved by gradlint that only backward uses; an operand"
-        " that broadcasts where nothing says that this is meant; a size at which forward clamps to"
-        " an empty range, solves with a singular matrix, an index falls below zero or more is"
-        " selected than there is, or a size or"
-        " values that gradlint chose at which forward has no finite derivative by its own"
-        " operations; NaN at a single zero in a parameter of a module that starts without one, or"
-        " at extreme magnitudes of such a parameter; anything in PyTorch's own code",
+        " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward"
+        " in a Function that has a vmap or jvp of its own); a difference that is smaller than"
+        " 1e-3, that no element shows beyond its own error bar, or that the tolerance of an"
+        " iterative forward or a documented surrogate explains; no gradient for an input that the"
+        " documentation calls a constant, or for which a Function inside returns None where that"
+        " looks meant; a function that was guessed and that backward calls, or attributes of a"
+        " guessed object that backward reads and forward does not; NaN where forward"
+        " divides by an input that is zero, or that forward returns where inputs were guessed;"
+        " digits that cancel at large magnitudes; numbers that forward keeps in 8 bits for"
+        " backward; a number moved by gradlint that only backward uses, or below which it bounds"
+        " what it only kept from zero; an operand that broadcasts where nothing says that this is"
+        " meant; a size at which forward clamps to an empty range, solves with a singular matrix,"
+        " an index falls below zero or more is selected than there is, or a size or values that"
+        " gradlint chose at which forward has no finite derivative by its own operations; NaN at a"
+        " single zero in a parameter of a module that starts without one, or at extreme magnitudes"
+        " of such a parameter; an overflow in forward ten times beyond given values that all have"
+        " one sign; anything in PyTorch's own code",
     ),
 )
 
@@ -177,6 +177,11 @@ POLICY = (
     ),
     Reason(
         "info",
+        "the bound that was moved is so small by itself that it only keeps from dividing by zero",
+        lambda g: g.explained == "guard",
+    ),
+    Reason(
+        "info",
         "forward takes it by broadcasting, for which nothing says that it is meant",
         lambda g: g.explained == "broadcast",
     ),
@@ -195,6 +200,11 @@ POLICY = (
         "info",
         "a parameter is exactly zero there, or it or the logarithm of a scale is extremely large",
         lambda g: g.explained == "parameter",
+    ),
+    Reason(
+        "info",
+        "forward overflows there, and all given values have that sign and are ten times smaller",
+        lambda g: g.explained == "far",
     ),
     Reason(
         "info",

@@ -241,6 +241,8 @@ class Subject:
             known["where"] = where
         if self.sample.backward_only:
             known["explained"] = known.get("explained") or "backward-only"
+        if self.sample.guarded:
+            known["explained"] = known.get("explained") or "guard"
         if self.sample.unmeant:
             known["explained"] = known.get("explained") or "broadcast"
         return Grounds(**known)

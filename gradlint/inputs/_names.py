@@ -251,7 +251,10 @@ def square_domain(name: str) -> str:
 
 
 def domain(name: str) -> str:
-    """The domain that the name of a floating tensor suggests."""
+    """The domain that the name of a floating tensor suggests; the logarithm of what is positive may
+    be any number."""
+    if matches("log_* ln_* logvar logscale logsigma logstd", name) and "prob" not in name.lower():
+        return "real"
     return next((domain for words, domain in _DOMAINS if matches(words, name)), "real")
 
 

@@ -23,8 +23,10 @@ from gradlint.inputs._plan import (
 from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
-from gradlint.model.related import FORMULAS, Formula
+from gradlint.model.related import FORMULAS, Bound, Formula, Side
+from gradlint.targets.nodes import code_of
 from gradlint.trace.comparisons import Comparisons
+from gradlint.trace.size_edges import SOLVE, SizeEdges
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
@@ -44,6 +46,8 @@ OPTIONAL_TENSOR = 1.5
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
 MOST_GROUPS = 21
+#: Names of functions that solve a system of equations.
+_SOLVING = frozenset({"solve", "solve_ex", "inv", "inv_ex", "inverse", "lu_factor"})
 #: Variants in addition to the main sample.
 VARIANTS = 2
 #: Weight from which the evidence for a number of axes is no guess: what names and the other tensors
@@ -55,6 +59,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     """The plan with all changes that let it reveal more and under which the op still runs."""
     plan, trial = found.plan, found.trial
     for step in (
+        _with_solutions,
         _of_fewer_axes,
         _needed,
         _without_squares,
@@ -91,6 +96,46 @@ def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
     search.attempts += 1
     good = trial.score >= known.score and trial.zero <= known.zero
     return trial if good else None
+
+
+def _with_solutions(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Where forward solves with a matrix that is singular because of its sizes, as a system of more
+    constraints than unknowns is: one axis shorter than another one."""
+    if not _solves(search) or not _is_singular(search, plan):
+        return plan, trial
+    axes: dict[str, Side] = {}
+    for name, guess in plan.tensors():
+        own = isinstance(plan.guess(name), TensorGuess) and guess.dtype == "float"
+        for place, symbol in enumerate(guess.axes) if own else ():
+            axes.setdefault(symbol, Side(name, place))
+    for (less, side), (more, other) in itertools.permutations(axes.items(), 2):
+        if search.out_of_time:
+            break
+        bounded = replace(plan, bounds=(*plan.bounds, Bound(side, other)))
+        # Sizes are chosen anew later: another order must not help by accident.
+        anew = [replace(bounded, pool=pool) for pool in (plan.pool, *_POOLS[:2])]
+        in_order = all(one.sizes()[less] < one.sizes()[more] for one in anew)
+        if in_order and not any(_is_singular(search, one) for one in anew):
+            better = _try(search, bounded, trial)
+            if better is not None:
+                return bounded, better
+    return plan, trial
+
+
+def _solves(search: Search) -> bool:
+    """Whether the code of forward itself calls what solves a system of equations."""
+    function = search.op.function
+    forward = getattr(function, "forward", None) if function is not None else search.op.call
+    code = code_of(forward)
+    return code is not None and not _SOLVING.isdisjoint(code.co_names)
+
+
+def _is_singular(search: Search, plan: Plan) -> bool:
+    watched = SizeEdges()
+    with watched:
+        attempt(search.op, plan, search.seed, search.keywords, backward=False)
+    search.attempts += 1
+    return any(kind == SOLVE for kind, *_ in watched.beyond)
 
 
 def _of_fewer_axes(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

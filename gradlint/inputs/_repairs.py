@@ -112,7 +112,21 @@ def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _views(failed)
     yield from _slices(failed)
     yield from _squared(failed)
+    yield from _sums(failed)
     yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
+
+
+def _sums(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "(16x16 and 17x7)" where axes are 5, 6 and 11 long: what was put one behind the other is to
+    be as long, 5 + 11 as 6 + 11, so that the first ones are equal."""
+    pairs = [
+        (one, one + second - first)
+        for first, second in size_pairs(failed.failure.text)
+        if first not in failed.labels and second not in failed.labels
+        for one in failed.labels
+        if first - one in failed.labels and one + second - first in failed.labels
+    ]
+    yield from pairs_to_plans(failed, pairs)
 
 
 def _views(failed: FailedAttempt) -> Iterator[Plan]:

@@ -25,6 +25,9 @@ ALONG_LAST = ("last axis", "inverse", "rows")
 #: Domains, in words, whose values may be changed: all of them, or without a change of sign.
 ANY_SIGN, SAME_SIGN = ("all reals",), ("all reals", "positive", "negative")
 
+#: A tensor that forward tests or compares, and the number that it does that with.
+Tested = tuple[torch.Tensor, float]
+
 
 @dataclass
 class Designed:
@@ -83,6 +86,11 @@ def leaf_like(value: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 def is_floating(tensor: torch.Tensor) -> bool:
     """Whether a tensor is strided, of floating numbers that are not complex."""
     return tensor.is_floating_point() and tensor.layout == torch.strided
+
+
+def is_same(tensor: torch.Tensor, seen: torch.Tensor) -> bool:
+    """Whether ``seen`` was ``tensor`` itself, or a copy of it."""
+    return tensor.shape == seen.shape and bool((tensor.detach() == seen).all())
 
 
 def domain_of(sample: Sample, name: str) -> str:

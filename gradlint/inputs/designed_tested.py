@@ -6,18 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import torch
-
 from gradlint.inputs._gather import gather
-from gradlint.inputs.designed import Designed, exchanged, is_floating
+from gradlint.inputs.designed import Designed, Tested, exchanged, is_floating, is_same
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 
 #: Of so many elements, one gets the value: others stay beside it in every row.
 EVERY = 3
-
-#: A tensor that forward tests, and the number that it tests for, or NaN.
-Tested = tuple[torch.Tensor, float]
 
 
 def exact_values(op: Op, sample: Sample, tested: Sequence[Tested]) -> Iterator[Designed]:
@@ -28,7 +23,7 @@ def exact_values(op: Op, sample: Sample, tested: Sequence[Tested]) -> Iterator[D
     for name, tensor in sample.named_tensors(op.signature):
         fixed = not tensor.requires_grad or name in constant
         for seen, value in tested if is_floating(tensor) and tensor.numel() > 1 else ():
-            if not _is_same(tensor, seen) or not (fixed or math.isnan(value)):
+            if not is_same(tensor, seen) or not (fixed or math.isnan(value)):
                 continue
             flat = tensor.detach().reshape(-1).clone()
             holds = flat.isnan() if math.isnan(value) else flat == value
@@ -39,7 +34,3 @@ def exact_values(op: Op, sample: Sample, tested: Sequence[Tested]) -> Iterator[D
             flat[:: EVERY if len(flat) > EVERY else 2] = value
             exchange = {id(tensor): flat.reshape(tensor.shape)}
             yield Designed(exchanged(sample, exchange, label, "special"), {})
-
-
-def _is_same(tensor: torch.Tensor, seen: torch.Tensor) -> bool:
-    return tensor.shape == seen.shape and bool((tensor.detach() == seen).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -15,9 +16,11 @@ from gradlint.inputs.designed import (
     MOST_OPERANDS,
     SAME_SIGN,
     Designed,
+    Tested,
     domain_of,
     exchanged,
     is_floating,
+    is_same,
     leaf_like,
     replaced,
 )
@@ -43,10 +46,19 @@ REACHED, BEYOND_LIMIT, LARGEST_LIMIT = 2.0, 1.5, 1e3
 #: are all different.
 NEAREST, FARTHEST = 0.1, 0.9
 
+#: The same for a single number.
+HALFWAY = 0.5
+
 #: Share of its size by which values keep clear of every threshold, of its mirror image and, where
 #: they may have any sign, of zero: at −0.1 a magnitude that is compared with 0.1 is at a kink.
 CLEAR = 0.02
 
+
+#: Domains, in words, in which all is that lies between two of their values.
+CONVEX = (*SAME_SIGN, DOMAINS["unit"], CONFINED["ball"])
+
+#: Pairs of tensors of which one is moved to the other, and tensors of which the rows are, at most.
+MOST_PAIRS = 2
 
 #: Lengths of vectors that are shorter than one: from near zero to near the edge of the ball.
 SHORTEST, LONGEST = 0.05, 0.95
@@ -184,9 +196,44 @@ def _limits(op: Op, sample: Sample) -> Iterator[tuple[str, float]]:
 def nearer(op: Op, sample: Sample, share: float) -> Iterator[Designed]:
     """``sample`` with values ``share`` times as large, so that what forward computes of them stays
     below a threshold that it passed: a norm below its epsilon."""
-    label = f"where values are {share:.2g} times as large"
+    label = _with_moved(sample, f"where values are {share:.2g} times as large")
     smaller: _Change = (label, "same", SAME_SIGN, partial(torch.mul, other=share))
     yield from _changed(op, sample, [smaller])
+
+
+def approaches(op: Op, sample: Sample) -> Iterator[Callable[[float], Designed]]:
+    """Functions of a share that make ``sample`` with a tensor nearer to another one of its kind, or
+    with the rows of a tensor nearer to its first one, at that share of their distance."""
+    named = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if is_floating(tensor) and tensor.numel() > 1 and domain_of(sample, name) in CONVEX
+    ]
+    pairs = [
+        (first, second)
+        for first, second in itertools.combinations(named, 2)
+        if first[1].shape == second[1].shape
+        and domain_of(sample, first[0]) == domain_of(sample, second[0])
+    ]
+    for (name, first), (other, second) in pairs[:MOST_PAIRS]:
+        label = f"where `{other}` is near `{name}`"
+        yield partial(_approached, sample, first.detach(), second, label)
+    for name, tensor in named[:MOST_PAIRS]:
+        if tensor.dim() > 1 and len(tensor) > 1:
+            label = f"where rows of `{name}` are near one another"
+            yield partial(_approached, sample, tensor.detach()[:1], tensor, label)
+
+
+def _approached(
+    sample: Sample, goal: torch.Tensor, tensor: torch.Tensor, label: str, share: float
+) -> Designed:
+    nearer = torch.lerp(goal.expand_as(tensor), tensor.detach(), share)
+    return replaced(sample, tensor, nearer.reshape(-1), _with_moved(sample, label))
+
+
+def _with_moved(sample: Sample, label: str) -> str:
+    """``label``, behind that of ``sample`` if it says which arguments were moved."""
+    return f"{sample.label}, {label}" if sample.label.startswith("with ") else label
 
 
 def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Designed]:
@@ -212,9 +259,59 @@ def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Desi
             shown |= set(marks)
     if exchange:
         label = f"where values are on both sides of {', '.join(f'{m:g}' for m in sorted(shown))}"
-        if sample.label.startswith("with "):
-            label = f"{sample.label}, {label}"
-        yield Designed(exchanged(sample, exchange, label, "same"), {})
+        yield Designed(exchanged(sample, exchange, _with_moved(sample, label), "same"), {})
+
+
+def beyond_own_bounds(op: Op, sample: Sample, bounded: Sequence[Tested]) -> Iterator[Designed]:
+    """``sample`` with elements on both sides of a number outside of their domain by which forward
+    itself bounds them: a density behind ``relu``, the logarithm of a variance that is kept above
+    -7. That they have one sign is a guess then.
+
+    Args:
+        bounded: tensors that are bounded, each with the number.
+    """
+    for name, tensor in sample.named_tensors(op.signature):
+        low, high = _BOUNDS.get(domain_of(sample, name), (-math.inf, math.inf))
+        outside = {
+            mark for seen, mark in bounded if not low < mark < high and is_same(tensor, seen)
+        }
+        marks = sorted(outside)
+        if marks and is_floating(tensor) and tensor.numel() == 1:
+            yield _opposite(sample, name, tensor, marks, -math.inf, math.inf)
+        elif marks and is_floating(tensor):
+            flat = _scattered(tensor.detach(), marks, -math.inf, math.inf)
+            words = ", ".join(f"{mark:g}" for mark in marks)
+            yield replaced(sample, tensor, flat, f"where `{name}` is on both sides of {words}")
+
+
+def on_the_other_side(op: Op, sample: Sample, compared: Sequence[Tested]) -> Iterator[Designed]:
+    """``sample`` with a single number on the other side of the nearest number that forward itself
+    compares it with.
+
+    Args:
+        compared: tensors that are compared, each with the number.
+    """
+    for name, tensor in sample.named_tensors(op.signature):
+        low, high = _BOUNDS.get(domain_of(sample, name), (0.0, 0.0))
+        if is_floating(tensor) and tensor.numel() == 1:
+            marks = [mark for seen, mark in compared if low < mark < high and is_same(tensor, seen)]
+            if marks:
+                yield _opposite(sample, name, tensor, marks, low, high)
+
+
+def _opposite(
+    sample: Sample, name: str, tensor: torch.Tensor, marks: Sequence[float], low: float, high: float
+) -> Designed:
+    """``sample`` with a single number between ``low`` and ``high`` on the other side of the nearest
+    of ``marks``."""
+    now = float(tensor)
+    mark = min(marks, key=lambda each: abs(each - now))
+    size = max(abs(mark), 1.0) if math.isinf(low) else mark - low
+    room = size if math.isinf(high) else high - mark
+    other = mark + HALFWAY * room if now < mark else mark - HALFWAY * size
+    side = "above" if now < mark else "below"
+    flat = torch.full((1,), other, dtype=torch.float64)
+    return replaced(sample, tensor, flat, f"where `{name}` is {side} {mark:g}")
 
 
 def _scattered(

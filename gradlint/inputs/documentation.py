@@ -135,7 +135,7 @@ _SIGN = re.compile(
 
 #: How a clause about an argument begins that says that it has no dimensions.
 _SCALAR_FIRST = re.compile(
-    r"(?i)\s*:?\s*(?:an?\s+|the\s+)?(?:(?!per\b|no\b)\w+\s+){0,2}?(?:0-?d\b|scalars?\b|zero-dim)"
+    r"(?i)\s*:?\s*(?:an?\s+|the\s+)?(?:(?!per\b|no\b)\w+\s+){0,2}?(?:0-?d(?:im\w*)?\b|scalars?\b|zero-dim)"
     r"(?!\s*(?:\w+\s+)?(?:or|per|for each|field|product|function)\b)"
 )
 
@@ -264,7 +264,7 @@ def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
     ``names`` of all arguments are known, "kp, ki, kd: scalar tensors"."""
     own = rf"(?<![\w.]){re.escape(name)}\b"
     near = r"[^.;:,()\[\]\n]{0,40}?\(?\s*"
-    scalar = r"(?:0-?d\b|0-dim|zero-dim|scalar\b)"
+    scalar = r"(?:0-?d(?:im\w*)?\b|zero-dim|scalar\b)"
     before = r"\bscalars?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
     empty = r"`*(?:\s*:\s*|\s+)\(\s*\)"
     if re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}|{own}{empty}", text):

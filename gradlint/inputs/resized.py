@@ -302,26 +302,34 @@ def _along(tensor: torch.Tensor, axis: int, size: int, generator: torch.Generato
     if not tensor.numel():
         return tensor.new_zeros((*tensor.shape[:axis], size, *tensor.shape[axis + 1 :]))
 
-    def drawn() -> torch.Tensor:
-        if not tensor.is_floating_point() and not tensor.is_complex():
-            # The same slices of every tensor: both ends of an edge stay together.
-            paired = torch.Generator().manual_seed(old)
-            which = torch.randint(old, (size - old,), generator=paired)
-        else:
-            which = torch.randint(old, (size - old,), generator=generator)
-        return tensor.index_select(axis, which.to(tensor.device))
-
-    one = drawn()
     if tensor.is_floating_point() or tensor.is_complex():
-        real = torch.float32 if tensor.dtype.itemsize < 8 else torch.float64
-
-        def weights() -> torch.Tensor:
-            return torch.rand(one.shape, generator=generator, dtype=real).to(tensor.device)
-
-        share = weights()
-        mixed = share * one + (1.0 - share) * drawn()
-        one = (mixed * (1.0 - SHRINK * weights())).to(tensor.dtype)
+        one = _mixed(tensor, axis, size - old, generator)
+    else:
+        # The same slices of every tensor: both ends of an edge stay together.
+        paired = torch.Generator().manual_seed(old)
+        one = _slices(tensor, axis, torch.randint(old, (size - old,), generator=paired))
     return torch.cat([tensor, one], axis)
+
+
+def _mixed(tensor: torch.Tensor, axis: int, count: int, generator: torch.Generator) -> torch.Tensor:
+    """``count`` slices between the old ones: each of two different ones, if there are two. One
+    that is zero, mixed with itself, would be there twice: two atoms in one place."""
+    old = tensor.shape[axis]
+    first = torch.randint(old, (count,), generator=generator)
+    step = torch.randint(1, max(old, 2), (count,), generator=generator)
+    one, other = (_slices(tensor, axis, which % old) for which in (first, first + step))
+    real = torch.float32 if tensor.dtype.itemsize < 8 else torch.float64
+
+    def weights() -> torch.Tensor:
+        return torch.rand(one.shape, generator=generator, dtype=real).to(tensor.device)
+
+    share = weights()
+    mixed = share * one + (1.0 - share) * other
+    return (mixed * (1.0 - SHRINK * weights())).to(tensor.dtype)
+
+
+def _slices(tensor: torch.Tensor, axis: int, which: torch.Tensor) -> torch.Tensor:
+    return tensor.index_select(axis, which.to(tensor.device))
 
 
 def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

@@ -49,6 +49,8 @@ class Sample:
             a matrix, "elements" of a row, or a "permutation".
         narrowed: names of tensors whose values are positive because backward returned what is not
             finite at others; forward is finite there, and nothing says that it is not meant.
+        guarded: whether a number was moved by which forward bounds something that is below it
+            here, and which is as small at its own value as what keeps from dividing by zero.
     """
 
     label: str
@@ -69,6 +71,7 @@ class Sample:
     bounds: tuple[Bound, ...] = ()
     unlike: tuple[tuple[int, str], ...] = ()
     narrowed: tuple[str, ...] = ()
+    guarded: bool = False
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -106,6 +109,7 @@ class Sample:
             self.bounds,
             self.unlike,
             self.narrowed,
+            self.guarded,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

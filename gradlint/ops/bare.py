@@ -187,7 +187,8 @@ class _Op:
         if isinstance(found, type) and issubclass(found, torch.autograd.Function):
             found = found.apply
         elif isinstance(found, type):
-            found = found(**_built(wanted["constructor"], []))
+            copies = [tensor.clone() for tensor in arrays]
+            found = found(**_built(wanted["constructor"], copies))
         elif wanted["module"] and not isinstance(found, torch.nn.Module):
             found = found()
         self._op = found

@@ -32,7 +32,8 @@ _BOOLEAN = re.compile(r"\bbool(?:ean|tensor)?s?\b|\bmask\b")
 #: Names of tensors of indices and of masks by habit, and how many indices belong together.
 _INDICES = re.compile(
     r"(?:^|_)(?:idx|index|indices|ids?|edges?|pairs?|bonds|faces|triangles|tri|neighbou?rs|perm"
-    r"|permutation|parents?|segments?|connectivity)$"
+    r"|permutation|parents?|segments?|connectivity|cols?|columns?|rows?|src|dst|senders|receivers"
+    r"|labels?)$"
 )
 _MASK = re.compile(r"(?:^|_)mask$")
 _TOGETHER = ((r"faces|triangles|^tri$", 3), (r"edges$|pairs$|bonds", 2))

@@ -51,6 +51,10 @@ _PICKING = frozenset(
     {"getitem", "index_select", "gather", "take", "take_along_dim", "unfold", "embedding"}
 )
 
+#: Names of functions that choose elements along an axis, some more than once, and return these with
+#: their indices.
+_CHOOSING = frozenset({"cummax", "cummin"})
+
 
 class TooMuch(RuntimeError):
     """A run keeps more than :data:`MOST_KEPT` elements."""
@@ -123,7 +127,7 @@ class Recorded:
     Attributes:
         operands: of its arguments, the floating tensors by position among all leaves.
         numbers: and the numbers.
-        result: what it returned, if that is one floating tensor.
+        result: what it returned, if that is one floating tensor, or one with its indices.
         reads: the identities of its operands.
         last: for a call that picks some elements of its first operand more than once, True for
             the last time that each is picked.
@@ -219,12 +223,15 @@ class Recording(_Watching):
         kinds += (bool,) if name in _VARIANCES else ()
         numbers = {k: float(leaf) for k, leaf in enumerate(leaves) if type(leaf) in kinds}
         result = call(leaves)
-        kept = self._copy(result) if _floating(result) else None
+        values = _values_of(name, result)
+        kept = None if values is None else self._copy(values)
         self._alive += [leaves, result]
         reads = {k: id(leaves[k]) for k in operands}
         last = None
         if kept is not None and name in _PICKING and 0 in operands:
             last = _last_picked(operands[0], kept, lambda first: call([first, *leaves[1:]]))
+        elif kept is not None and name in _CHOOSING and 0 in operands:
+            last = _last_picked(operands[0], kept, lambda first: _chosen(first, leaves, result[1]))
         self.calls.append(Recorded(site, operands, numbers, kept, reads, last))
         return result
 
@@ -233,6 +240,24 @@ class Recording(_Watching):
         if self._kept > MOST_KEPT:
             raise TooMuch
         return tensor.detach().clone()
+
+
+def _values_of(name: str, result: Any) -> torch.Tensor | None:
+    """The floating tensor that the function ``name`` returned, alone or with indices."""
+    if name.strip("_") in _CHOOSING and isinstance(result, tuple):
+        result = result[0]
+    return result if _floating(result) else None
+
+
+def _with_values(result: Any, values: torch.Tensor) -> Any:
+    """What a function returned, with other values."""
+    return type(result)((values, *result[1:])) if isinstance(result, tuple) else values
+
+
+def _chosen(source: torch.Tensor, leaves: Sequence[Any], index: torch.Tensor) -> torch.Tensor:
+    """The elements of ``source`` at ``index``, along the axis that is among the arguments."""
+    axis = next(leaf for leaf in leaves[1:] if type(leaf) is int)
+    return source.gather(axis, index) if source.dim() else source
 
 
 def _last_picked(
@@ -273,7 +298,8 @@ class Comparing(_Watching):
             return call(leaves)
         known.moving |= {k for k, before in known.operands.items() if not _same(before, leaves[k])}
         result = call(leaves)
-        if known.result is not None and not _same(known.result, result):
+        values = _values_of(site.name, result)
+        if known.result is not None and (values is None or not _same(known.result, values)):
             known.moving.add(-1)
         return result
 
@@ -307,14 +333,17 @@ class Altered(_Watching):
             )
             return call(given)
         result = call(leaves)
-        if known.result is None:
+        values = _values_of(site.name, result)
+        if known.result is None or values is None:
             return result
         if change.part == RESULT:
-            return _moved(known.result, result, change.factor)
+            return _with_values(result, _moved(known.result, values, change.factor))
         if change.part == LAST:
-            return result if known.last is None else torch.where(known.last, result, known.result)
-        before = known.operands[change.position]
-        return known.result + change.factor * (leaves[change.position].detach() - before)
+            last = known.last
+            held = values if last is None else torch.where(last, values, known.result)
+            return _with_values(result, held)
+        moved = leaves[change.position].detach() - known.operands[change.position]
+        return _with_values(result, known.result + change.factor * moved)
 
 
 def _moved(before: torch.Tensor, now: torch.Tensor, factor: float) -> torch.Tensor:

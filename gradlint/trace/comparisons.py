@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
 
+import gradlint
 from gradlint.ops.dispatch_mode import DispatchMode
 
 #: ATen operators (without overloads and trailing underscores) that compare with a number, and the
@@ -29,6 +34,9 @@ _COMPARING = {
 #: ATen operators that compare with another tensor, beside those above.
 _WITH_TENSORS = {"maximum": (1,), "minimum": (1,), "fmax": (1,), "fmin": (1,)}
 
+#: Elements of a tensor of which a copy is kept, at most (heuristic: that of a small sample).
+MOST_KEPT = 10_000
+
 #: ATen operators that test for equality, and those that test for NaN.
 _TESTING, _FOR_NAN = ("eq", "ne"), ("isnan", "nan_to_num", "nansum")
 
@@ -43,6 +51,59 @@ _OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_
 _FROM_THE_END = ("index", "index_put", "_index_put_impl", "take", "put")
 
 
+#: ATen operators that bound values, and those that choose by an order.
+_BOUNDING = ("clamp", "clamp_min", "hardtanh", "threshold", "relu", *_WITH_TENSORS)
+_ORDERING = ("gt", "ge", "lt", "le")
+
+#: The ATen operator that makes a number of a tensor of one element, which Python may compare then.
+_READING = "_local_scalar_dense"
+
+_TORCH, _GRADLINT = (
+    os.path.dirname(module.__file__ or "") + os.sep for module in (torch, gradlint)
+)
+
+#: What is compared, with what, for which time: the same in every run of forward that takes the same
+#: branches.
+Place = tuple[str, float, int]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The elements of a tensor that was compared with a number.
+
+    Args:
+        threshold: the number.
+        name: of the ATen operator.
+        tensor: a copy of the tensor.
+    """
+
+    threshold: float
+    name: str
+    tensor: torch.Tensor
+
+    @property
+    def bounds(self) -> bool:
+        """Whether values are bounded by the threshold, and not only compared with it."""
+        return self.name in _BOUNDING
+
+    @property
+    def takes_negative(self) -> bool:
+        """Whether numbers below zero are bounded on purpose: ``clamp(min=0)`` may be a guard
+        against rounding, ``relu`` is none."""
+        return self.name == "relu" or (self.bounds and self.threshold < 0)
+
+    @property
+    def side(self) -> int:
+        """1 where all elements are above the threshold, -1 where none is, 0 otherwise."""
+        above = self.tensor > self.threshold
+        return int(above.all()) - int(not above.any())
+
+    @property
+    def middle(self) -> float:
+        """The middle one of the elements."""
+        return float(self.tensor.median())
+
+
 class Comparisons(DispatchMode):
     """Notes the numbers that tensors are compared with, and which side elements were on.
 
@@ -50,8 +111,8 @@ class Comparisons(DispatchMode):
         thresholds: the finite ones, in order of appearance.
         one_sided: whether all elements were on one side of a threshold.
         apart: whether all elements of a tensor were on one side of those of another one.
-        nearest: where all elements were above a positive threshold, the largest ratio of such a
-            threshold to the middle one of the elements; 0 where there is none.
+        compared: what was compared with each of them, with zero by ``relu``, and maybe by Python
+            with a number in the code that reads a tensor of one element.
         tested: tensors with the numbers that forward tests for equality with them, and with NaN
             where it tests for that.
         triangles: tensors of which forward takes a triangle itself.
@@ -64,7 +125,7 @@ class Comparisons(DispatchMode):
         self.thresholds: list[float] = []
         self.one_sided = False
         self.apart = False
-        self.nearest = 0.0
+        self.compared: dict[Place, Compared] = {}
         self.tested: list[tuple[torch.Tensor, float]] = []
         self.triangles: list[torch.Tensor] = []
         self.overwrites = False
@@ -77,7 +138,12 @@ class Comparisons(DispatchMode):
         packet = getattr(func, "overloadpacket", None)
         name = getattr(packet, "__name__", "").rstrip("_")
         if name in _COMPARING:
-            self._compared(args[0], _numbers(args, kwargs, _COMPARING[name]))
+            self._compared(name, args[0], _numbers(args, kwargs, _COMPARING[name]))
+        elif name == "relu":
+            self._keep(name, args[0], 0.0)
+        elif name == _READING and args[0].is_floating_point():
+            for number in _numbers_of_code():
+                self._keep(name, args[0], number)
         if name in _COMPARING or name in _WITH_TENSORS:
             places = _COMPARING.get(name) or _WITH_TENSORS[name]
             self._compared_with_tensors(args[0], _given(args, kwargs, places))
@@ -93,7 +159,7 @@ class Comparisons(DispatchMode):
             self.overwrites = True
         return func(*args, **kwargs)
 
-    def _compared(self, tensor: Any, thresholds: Iterator[float]) -> None:
+    def _compared(self, name: str, tensor: Any, thresholds: Iterator[float]) -> None:
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
             return
         for threshold in thresholds:
@@ -101,8 +167,16 @@ class Comparisons(DispatchMode):
                 self.thresholds.append(threshold)
             above = tensor.detach() > threshold
             self.one_sided |= tensor.numel() > 0 and bool(above.all() | ~above.any())
-            if threshold > 0 and tensor.numel() and bool(above.all()):
-                self.nearest = max(self.nearest, threshold / float(tensor.detach().median()))
+            self._keep(name, tensor, threshold)
+
+    def _keep(self, name: str, tensor: torch.Tensor, threshold: float) -> None:
+        if name not in (*_BOUNDING, *_ORDERING, _READING) or not 0 < tensor.numel() <= MOST_KEPT:
+            return
+        times = 0
+        while (place := (name, threshold, times)) in self.compared:
+            times += 1
+        copy = tensor.detach().clone()
+        self.compared[place] = Compared(threshold, name, copy)
 
     def _tested(self, tensor: Any, values: list[float]) -> None:
         if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and values:
@@ -125,6 +199,17 @@ def _numbers(
     for value in _given(args, kwargs, positions):
         if type(value) in (int, float) and math.isfinite(value):
             yield float(value)
+
+
+def _numbers_of_code() -> Iterator[float]:
+    """Positive numbers in the code of the user's that runs, which may be thresholds; not whole
+    ones, which rarely are."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith((_TORCH, _GRADLINT)):
+        frame = frame.f_back
+    for constant in frame.f_code.co_consts if frame is not None else ():
+        if type(constant) is float and constant > 0.0 and not constant.is_integer():
+            yield constant
 
 
 def _accumulates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -23,6 +23,7 @@ _PICKING = frozenset(("index", "_unsafe_index", "index_put", "_index_put_impl", 
 _SELECTING = {"select": (2,), "slice": (2, 3)}
 
 #: ATen operators that solve with their first argument, a matrix, or invert it.
+SOLVE = "solve"
 _SOLVING = frozenset(("_linalg_solve_ex", "linalg_inv_ex", "linalg_lu_factor_ex"))
 
 #: A matrix whose smallest singular value is below this many roundings of its largest one, for each
@@ -70,7 +71,7 @@ class SizeEdges(DispatchMode):
             ends = [args[k] for k in _SELECTING[name] if k < len(args)]
             self._note(name, any(type(end) is int and end < 0 for end in ends))
         elif name in _SOLVING:
-            self._note("solve", _is_singular(args[0]))
+            self._note(SOLVE, _is_singular(args[0]))
         return func(*args, **kwargs)
 
     def _note(self, kind: str, beyond: bool) -> None:

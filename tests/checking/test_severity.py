@@ -83,6 +83,8 @@ CASES = {
     ),
     "signs of guessed inputs": (Grounds(explained="signs"), "info"),
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
+    "a guard that was made large": (Grounds(explained="guard"), "info"),
+    "far beyond one sign": (Grounds("extreme", explained="far"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
     "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),
     "a function that was guessed": (Grounds(explained="stand-in"), "warning"),

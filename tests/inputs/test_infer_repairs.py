@@ -393,3 +393,95 @@ def test_a_single_place_is_taken_where_there_is_no_other():
     _, index, groups = infer(from_object(FirstOnly))[0].args
     assert groups == 1
     assert set(index.reshape(-1).tolist()) == {0}
+
+
+class Constrained(torch.autograd.Function):
+    """argmin of x'Qx / 2 + p'x where Ax = b: a system of equations that has one solution only where
+    there are fewer constraints than unknowns, whose parts say nothing of that."""
+
+    @staticmethod
+    def forward(ctx, Q, p, A, b):
+        n, m = Q.shape[-1], A.shape[-2]
+        whole = torch.zeros(n + m, n + m, dtype=Q.dtype)
+        whole[:n, :n] = Q
+        whole[:n, n:] = A.T
+        whole[n:, :n] = A
+        right = torch.cat([-p, b.expand(p.shape[0], m)], dim=1)
+        found = torch.linalg.solve(whole, right.T).T
+        ctx.save_for_backward(whole, found)
+        ctx.n = n
+        return found[:, :n]
+
+    @staticmethod
+    def backward(ctx, g):
+        whole, found = ctx.saved_tensors
+        n = ctx.n
+        x, nu = found[:, :n], found[:, n:]
+        rest = g.new_zeros(g.shape[0], nu.shape[1])
+        adjoint = torch.linalg.solve(whole.T, torch.cat([g, rest], dim=1).T).T
+        dx, dnu = adjoint[:, :n], adjoint[:, n:]
+        return -dx.T @ x, -dx, -(dnu.T @ x + nu.T @ dx), dnu.sum(0)
+
+
+class OfVectors(Constrained):
+    """The same for one problem, whose vectors forward takes for matrices just as well."""
+
+    @staticmethod
+    def forward(ctx, Q, p, A, b):
+        n, m = p.shape[0], b.shape[0]
+        whole = torch.zeros(n + m, n + m, dtype=Q.dtype)
+        whole[:n, :n] = Q
+        whole[:n, n:] = A.T
+        whole[n:, :n] = A
+        found = torch.linalg.solve(whole, torch.cat([-p, b]))
+        ctx.save_for_backward(whole, found)
+        ctx.n = n
+        return found[:n]
+
+    @staticmethod
+    def backward(ctx, g):
+        whole, found = ctx.saved_tensors
+        n = ctx.n
+        x, nu = found[:n], found[n:]
+        adjoint = torch.linalg.solve(whole.T, torch.cat([g, g.new_zeros(nu.shape[0])]))
+        dx, dnu = adjoint[:n], adjoint[n:]
+        return -torch.outer(dx, x), -dx, -(torch.outer(dnu, x) + torch.outer(nu, dx)), dnu
+
+
+@pytest.mark.parametrize(("op", "rank"), [(Constrained, 2), (OfVectors, 1)])
+def test_a_system_has_fewer_constraints_than_unknowns(op, rank):
+    sample = infer(from_object(op))[0]
+    q, p, a, b = sample.args
+    assert q.shape == (p.shape[-1], p.shape[-1])
+    assert (p.dim(), b.dim()) == (rank, 1)
+    assert a.shape == (b.shape[0], p.shape[-1])
+    assert a.shape[0] < a.shape[1]
+    assert not [note for note in sample.notes if "raises" in note]
+
+
+def test_a_regular_system_keeps_its_sizes():
+    class Ridge(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, A, b):
+            gram = A.T @ A + torch.eye(A.shape[1], dtype=A.dtype)
+            return torch.linalg.solve(gram, A.T @ b)
+
+        @staticmethod
+        def backward(ctx, g):
+            raise NotImplementedError
+
+    sample = infer(from_object(Ridge))[0]
+    assert sample.args[0].shape == (3, 4)
+    assert sample.bounds == ()
+
+
+def test_what_is_put_one_behind_the_other_gets_as_long():
+    text = "Incompatible shapes of A and B for the equation AX = B (16x16 and 17x7)"
+    start = Plan(
+        ("x", "y", "z"),
+        (TensorGuess(axes("x", 1)), TensorGuess(axes("y", 1)), TensorGuess(axes("z", 1))),
+        fixed=(("x.0", 5), ("y.0", 6), ("z.0", 11)),
+    )
+    made = list(repairs(FailedAttempt(start, Failure("forward", "RuntimeError", text))))
+    assert made[0].guess("x").axes == made[0].guess("y").axes
+    assert made[0].guess("z").axes != made[0].guess("x").axes

@@ -89,6 +89,16 @@ def test_zeros_and_ones_signs_and_unit_vectors_still_are() -> None:
     assert torch.allclose(found[2].norm(dim=-1), torch.ones(9, dtype=torch.float64))
 
 
+def test_new_rows_differ_from_all_others() -> None:
+    """Two atoms are in one place nowhere, though one is at the origin."""
+    atoms = torch.tensor([[0.0, 0.0], [1.0, 0.5], [5.0, 5.0]], dtype=torch.float64)
+    found = resized(Sample("", "given", (atoms,)), {(0, 0): 65}, seed=0)
+    assert found is not None
+    (more,) = found.args
+    assert len(torch.unique(more, dim=0)) == 65
+    assert torch.equal(more[:3], atoms)
+
+
 def test_skew_symmetric_and_orthogonal_matrices_still_are() -> None:
     (skew,) = changed(sample(randn(3, 3) - randn(3, 3).mT), {3: 9}).args
     assert torch.equal(skew, -skew.mT)

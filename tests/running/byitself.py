@@ -105,6 +105,21 @@ class Normed(torch.nn.Module):
         return (_x(5, 3),)
 
 
+class Picks(torch.nn.Module):
+    """Made of a tensor that gradlint chooses."""
+
+    def __init__(self, indices):
+        super().__init__()
+        self.register_buffer("indices", indices)
+
+    def forward(self, x):
+        return x[self.indices].square()
+
+    @staticmethod
+    def sample_inputs():
+        return (_x(9),)
+
+
 class Converged(torch.nn.Module):
     """A weight divided by its largest singular value, which one iteration a call keeps up to date:
     right where it has converged, and a little off wherever the weight is moved."""

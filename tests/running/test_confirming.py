@@ -41,6 +41,7 @@ CONFIRMED = (
     "numbers_of_python",
     "in_shared_memory",
     "Normed",
+    "Picks",
     "instance",
     "evaluated",
     "partly",

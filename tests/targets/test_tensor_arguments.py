@@ -23,6 +23,8 @@ def module(text: str) -> type:
         ("keep: bool, (n,).", "keep", TensorForm("bool", ("n",))),
         ("Smooths along faces.", "faces", TensorForm("int", ("faces.0", "3"))),
         ("Smooths.", "edge_pairs", TensorForm("int", ("edge_pairs.0", "2"))),
+        ("Multiplies.", "cols", TensorForm("int", ("cols.0",))),
+        ("Sums messages.", "src", TensorForm("int", ("src.0",))),
         ("Smooths.", "parent", TensorForm("int", ("parent.0",))),
         ("Smooths.", "key_mask", TensorForm("bool", ("key_mask.0",))),
         # Nothing is said of these.

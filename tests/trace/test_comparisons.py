@@ -45,3 +45,32 @@ def test_whether_rows_are_overwritten():
 def test_whether_indices_may_count_from_the_end():
     assert watched(lambda: X[ROWS]).from_the_end
     assert not watched(lambda: X.index_select(0, ROWS)).from_the_end
+
+
+def test_what_is_compared_is_kept():
+    seen = watched(lambda: (X.square().clamp(min=0.1), X.relu(), X > 0.1, X == 0.1)).compared
+    places = [("clamp", 0.1, 0), ("relu", 0.0, 0), ("gt", 0.1, 0)]
+    assert list(seen) == places
+    squares, plain, compared = (seen[place] for place in places)
+    assert (squares.side, plain.side) == (1, 0)
+    assert watched(lambda: X > 2.0).compared["gt", 2.0, 0].side == -1
+    assert squares.middle == 1.0
+    assert (squares.bounds, plain.bounds, compared.bounds) == (True, True, False)
+    assert plain.tensor.tolist() == X.tolist()
+
+
+def test_the_same_comparison_twice_is_two():
+    assert list(watched(lambda: (X > 1.0, X.square() > 1.0)).compared) == [
+        ("gt", 1.0, 0),
+        ("gt", 1.0, 1),
+    ]
+
+
+def test_which_bounds_are_for_negative_numbers():
+    def sign(function) -> list[bool]:
+        return [item.takes_negative for item in watched(function).compared.values()]
+
+    assert sign(lambda: X.relu()) == [True]
+    assert sign(lambda: X.clamp(min=-7.0)) == [True]
+    assert sign(lambda: X.clamp(min=0.0)) == [False]  # a guard against rounding
+    assert sign(lambda: X > -7.0) == [False]

@@ -44,6 +44,7 @@ WORDS = {
     "single": "where single elements have special values",
     "large": "at magnitudes from {least:.0f} to {largest:.0f}",
     "tiny": "at the smallest normal numbers of the dtype",
+    "identity": "at the identity",
     "masked": "where a row of a boolean argument is all False and another all True",
 }
 
@@ -55,6 +56,7 @@ KINDS: dict[str, Where] = {
     "single": "sample",
     "large": "extreme",
     "tiny": "extreme",
+    "identity": "special",
     "masked": "sample",
 }
 
@@ -315,7 +317,7 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
     def again(name: str) -> list[torch.Tensor]:
         return make(name)[0] or []
 
-    for name in ("zeros", "ties", "single", "large", "tiny"):
+    for name in ("zeros", "ties", "single", "large", "tiny", "identity"):
         values, places = make(name)
         if values is not None:
             yield ExtremePoint(name, problem, partial(again, name), places), values

@@ -231,16 +231,23 @@ def _between_equal_points(
 ) -> list[Finding]:
     """``findings`` at an extreme; those at the kink of a distance between points of which all are
     equal are explained by that: a bond between two atoms at one place has no direction. Where the
-    function is smooth there, as a kernel of the distance is, it has a derivative, which is zero."""
+    function is smooth there, as a kernel of the distance is, it has a derivative, which is zero;
+    but not where it is so only because all other inputs are zero too."""
     if extreme.name not in ("zeros", "ties") or all(f.grounds.explained for f in findings):
         return findings
     values = extreme.make()
-    slopes = OneSidedDerivatives(subject, extreme.problem, values)
     positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
 
     def explained(item: Finding) -> bool:
         position = positions[item.input or ""]
-        kink = not slopes.at(position, list(item.index or ())).smooth
+        alone = subject.problem.values()
+        alone[position] = values[position]
+        kink = any(
+            not OneSidedDerivatives(subject, extreme.problem, point)
+            .at(position, list(item.index or ()))
+            .smooth
+            for point in (values, alone)
+        )
         return kink and takes_zero_distances(subject, extreme.problem, values, position)
 
     return [
@@ -305,6 +312,8 @@ def _compare_with_slopes(
         stride = max(1, len(bad) // looked_at)
         for where in bad[::stride][:looked_at]:
             seen = slopes.at(index, where)
+            if extreme is not None and extreme.name == "identity" and _has_kink(seen, joint):
+                continue  # the angle of a rotation has none there
             if seen.finite_for(complex(dense[tuple(where)].item())):
                 there = values[index][tuple(where)]
                 severity = _severity(extreme, seen, joint)
@@ -328,6 +337,14 @@ def _compare_with_slopes(
             name = subject.problem.inputs[index].name
             notes.append(f"gradient for {name} is not finite where its derivative is not either")
     return findings, notes
+
+
+def _has_kink(*seen: DerivativePair | None) -> bool:
+    """Whether the function has two slopes somewhere."""
+    return any(
+        pair is not None and None not in (pair.right, pair.left) and not pair.smooth
+        for pair in seen
+    )
 
 
 def _derivative_in_words(*seen: DerivativePair | None) -> str:

@@ -1,4 +1,4 @@
-"""Special values of inputs: zeros, ties, large and tiny ones, and single special elements.
+"""Special values: zeros, ties, large and tiny ones, the identity, and single special elements.
 
 Each function takes the values of all inputs and their ranges, and returns the values with those
 replaced that their range allows, or None where nothing would change.
@@ -25,6 +25,10 @@ LARGE_ELSE, LEAST_LARGE = 1e4, 10.0
 
 #: Tiny values, in units of the smallest normal number of the dtype: their squares vanish.
 TINY = 8.0
+
+#: By how much a rotation may miss that its rows are orthonormal (heuristic: roundings of float32,
+#: or of a lower dtype of its own).
+ORTHONORMAL = 1e-5
 
 #: Special elements in one input, at most (heuristic: each costs two calls).
 MOST_PLACES = 6
@@ -119,6 +123,38 @@ def tiny(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[t
         return _signs(value) * (TINY * torch.finfo(value.dtype).tiny)
 
     return _each(values, ranges, shrunk)
+
+
+def identity(
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
+) -> list[torch.Tensor] | None:
+    """One input that turns by no angle: the identity in place of orthogonal matrices, or of unit
+    quaternions, the real part of which is first here. The others stay: two rotations that are equal
+    have a distance without a derivative."""
+    done = False
+
+    def turned_back(value: torch.Tensor, _: ValueRange) -> torch.Tensor | None:
+        nonlocal done
+        found = None if done else _identity_like(value)
+        done = done or found is not None
+        return found
+
+    return _each(values, ranges, turned_back)
+
+
+def _identity_like(value: torch.Tensor) -> torch.Tensor | None:
+    """The identity in the shape of rotations, None if ``value`` holds none."""
+    size = value.shape[-1] if value.dim() and value.is_floating_point() else 0
+    if size < 2:
+        return None
+    eye = torch.eye(size, dtype=value.dtype, device=value.device)
+    near = max(ORTHONORMAL, 4.0 * torch.finfo(value.dtype).eps)
+    if value.dim() > 1 and value.shape[-2] == size:
+        if bool((value @ value.mT - eye).abs().max() <= near):
+            return eye.expand_as(value).clone()
+    elif size == 4 and bool((value.norm(dim=-1) - 1.0).abs().max() <= near):
+        return eye[0].expand_as(value).clone()
+    return None
 
 
 def saturated(value: torch.Tensor, low: float, high: float) -> torch.Tensor:

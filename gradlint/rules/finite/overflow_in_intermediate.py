@@ -10,11 +10,11 @@ out: inputs this large are not meant for the op. So are elements whose float64 v
 times more than the inputs where these move by one float32 rounding, and otherwise than the gradient
 says: an iteration does not converge there. If the inputs were guessed, it is information: the op
 may not be meant for such magnitudes, and where it depends on the signs of other inputs or
-constants, such signs may be required; and so it is where forward iterates much longer there than at
-the sample, from a start too far away. Where the op
-refuses float64, NaN counts if it does not occur at smaller inputs. Cost: 3 forward calls for the
-first input, 2 for each further one; up to 6 more where it overflows, and up to 56 where inputs were
-guessed.
+constants, such signs may be required; so it is where all given values of the input have one sign
+and are ten times smaller, as a rate or an exponent is; and so it is where forward iterates much
+longer there than at the sample, from a start too far away. Where the op refuses float64, NaN counts
+if it does not occur at smaller inputs. Cost: 3 forward calls for the first input, 2 for each
+further one; up to 6 more where it overflows, and up to 56 where inputs were guessed.
 
 Why it matters
 --------------
@@ -96,6 +96,10 @@ from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
 
+#: Times the largest given value beyond which values are far from what an op is meant for, if they
+#: all have one sign (heuristic: what has a unit seldom spans more than one power of ten in a test).
+FAR = 10.0
+
 
 def probe(subject: Subject) -> Outcome:
     """Run forward at large inputs in a low dtype and in float64."""
@@ -109,12 +113,24 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("fail" if findings else "pass", findings)
 
 
-def _explained(subject: Subject, found: Overflow) -> Literal["signs", "solver", "undefined"] | None:
+def _explained(
+    subject: Subject, found: Overflow
+) -> Literal["signs", "solver", "undefined", "far"] | None:
     if found.iterates:
         return "solver"
     if found.depends_on_signs:
         return "signs"
-    return "undefined" if subject.sample.origin == "inferred" else None
+    if subject.sample.origin == "inferred":
+        return "undefined"
+    return "far" if _far_from_one_sign(subject, found) else None
+
+
+def _far_from_one_sign(subject: Subject, found: Overflow) -> bool:
+    """Whether all given values of the input have one sign, and the largest at which it overflows
+    is far beyond them: a rate, a width, an exponent, and no logit."""
+    given = subject.problem.values()[found.position].detach()
+    of_one_sign = bool((given >= 0).all()) or bool((given <= 0).all())
+    return of_one_sign and 0 < FAR * float(given.abs().max()) < found.largest
 
 
 def _finding(subject: Subject, found: Overflow) -> Finding:

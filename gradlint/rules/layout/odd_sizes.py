@@ -175,18 +175,6 @@ def probe(subject: Subject) -> Outcome:
             severity="info" if unstated_demand else None,
             explained=item.explained,
         )
-    for item in [] if any_defect(findings) else sizes.ranks():
-        if item.faulty and item.judgement.verdict != RAISED:
-            findings += findings_elsewhere(
-                subject,
-                RULE,
-                item.judgement,
-                item.words,
-                cause="rank",
-                help=HELP_OTHER_FUNCTION if item.other_function else HELP_RANK,
-                kind="other-rank",
-                explained="other-function" if item.other_function else None,
-            )
     findings += [] if any_defect(findings) else _findings_of_ranks(subject, sizes)
     for item in sizes.unread:
         findings += findings_elsewhere(
@@ -233,20 +221,24 @@ def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
 
 
 def _findings_of_ranks(subject: Subject, sizes: SizeTrials) -> list[Finding]:
-    """What is wrong with the number of axes that documentation gives, and with another number of
-    axes behind the first ones."""
+    """What is wrong with an axis more or fewer in front; and if nothing is, with the number of axes
+    that documentation gives, and with another number of them behind the first ones."""
+    by_accident = (item for item in sizes.ranks() if item.judgement.verdict != RAISED)
+    meant = (item for more in (sizes.as_documented, sizes.trailing) for item in more())
     findings: list[Finding] = []
-    for item in [*sizes.as_documented(), *sizes.trailing()]:
-        if item.faulty:
-            findings += findings_elsewhere(
-                subject,
-                RULE,
-                item.judgement,
-                item.words,
-                cause="rank",
-                help=HELP_TRAILING,
-                kind="other-size" if item.documented else "other-rank",
-            )
+    for items, help_text in ((by_accident, HELP_RANK), (meant, HELP_TRAILING)):
+        for item in [] if any_defect(findings) else items:
+            if item.faulty:
+                findings += findings_elsewhere(
+                    subject,
+                    RULE,
+                    item.judgement,
+                    item.words,
+                    cause="rank",
+                    help=HELP_OTHER_FUNCTION if item.other_function else help_text,
+                    kind="other-size" if item.documented else "other-rank",
+                    explained="other-function" if item.other_function else None,
+                )
     return findings
 
 

@@ -885,6 +885,73 @@ def test_a_bond_between_points_at_one_place_has_no_direction(
     assert loudness(probed(GL302, op, X))["x"] == loud
 
 
+class Weighted(Function):
+    """w |r| or w r², r being the distance of two points: smooth where w is zero too."""
+
+    power = 1
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Tensor, w: Tensor) -> Tensor:
+        ctx.save_for_backward(x, w)
+        return w * (x[1] - x[0]).norm() ** cls.power
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, w = ctx.saved_tensors
+        d = x[1] - x[0]
+        r = d.norm()
+        f = g * w * cls.power * r ** (cls.power - 1) * d / r
+        return torch.stack((-f, f)), g * r**cls.power
+
+
+class WeightedSquare(Weighted):
+    power = 2
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"), [(Weighted, ("info", "singular")), (WeightedSquare, ("warning", None))]
+)
+def test_what_is_smooth_only_without_weight_has_no_direction_either(
+    probed: Callable[..., Outcome], op: type, loud: tuple[str, str | None]
+) -> None:
+    assert loudness(probed(GL302, op, X[:2], torch.tensor(0.7)))["x"] == loud
+
+
+def of_rotation(power: int, *, guarded: bool) -> type:
+    class FromIdentity(Function):
+        """|R - 1| to a power: a kink at the identity, or smooth."""
+
+        @staticmethod
+        def forward(ctx: Any, R: Tensor) -> Tensor:
+            ctx.save_for_backward(R)
+            return (R - torch.eye(3, dtype=R.dtype)).norm(dim=(-2, -1)) ** power
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            d = ctx.saved_tensors[0] - torch.eye(3, dtype=g.dtype)
+            r = d.norm(dim=(-2, -1), keepdim=True)
+            r = r.clamp(min=1e-30) if guarded else r
+            return g[..., None, None] * power * r ** (power - 1) * d / r
+
+    return FromIdentity
+
+
+@pytest.mark.parametrize(
+    ("power", "guarded", "found"), [(2, False, True), (2, True, False), (1, False, False)]
+)
+def test_nan_at_the_identity(
+    probed: Callable[..., Outcome], power: int, guarded: bool, found: bool
+) -> None:
+    rotation = torch.linalg.matrix_exp(
+        torch.tensor([[0, 0.3, -0.5], [-0.3, 0, 0.2], [0.5, -0.2, 0]])
+    )
+    outcome = probed(GL302, of_rotation(power, guarded=guarded), rotation)
+    assert loudness(outcome) == ({"R": ("warning", None)} if found else {})
+    assert all("at the identity" in finding.message for finding in outcome.findings)
+    other = torch.arange(9.0).reshape(3, 3)
+    assert not probed(GL302, of_rotation(power, guarded=guarded), other).findings
+
+
 class DividesByTheRest(torch.autograd.Function):
     """∏ (1 - aₖ) along the last axis, with a backward that divides by each factor."""
 

@@ -64,7 +64,23 @@ def test_newtons_method_that_starts_too_far_away_is_information(
     probed: Callable[..., Outcome],
 ) -> None:
     assert set(severities(probed(GL303, Rate, PRICES))) == {"info"}
-    assert set(severities(probed(GL303, Shifted, PRICES))) == {"warning"}
+    assert set(severities(probed(GL303, Shifted, 1.0 - PRICES))) == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("given", "severity"),
+    [
+        (T([0.5, 1.5]), "info"),
+        (T([-0.5, -1.5]), "pass"),  # does not overflow there
+        (T([-0.5, 1.5]), "warning"),
+        (T([0.5, 20.0]), "warning"),  # 150 is not far from 20
+        (T([0.0, 0.0]), "warning"),
+    ],
+)
+def test_far_beyond_given_values_of_one_sign_is_information(
+    probed: Callable[..., Outcome], given: Tensor, severity: str
+) -> None:
+    assert set(severities(probed(GL303, Shifted, given))) | {"pass"} == {severity, "pass"}
 
 
 def residual(mask_inside: bool) -> Any:

@@ -176,6 +176,31 @@ class CutAtTheWrongEnd(Function):
         return found[..., : x.shape[-1]]
 
 
+class RunningMaximum(Function):
+    """What forward chooses more than once, by indices that it computes itself, is overwritten."""
+
+    @staticmethod
+    def forward(ctx, x, dim, axis_by_name):
+        values, index = torch.cummax(x, dim=dim) if axis_by_name else x.cummax(dim)
+        ctx.save_for_backward(index)
+        ctx.dim = dim
+        return values
+
+    @staticmethod
+    def backward(ctx, g):
+        (index,) = ctx.saved_tensors
+        return torch.zeros_like(g).scatter(ctx.dim, index, g), None, None
+
+
+class RunningMaximumScaled(RunningMaximum):
+    """Added up, but twice as large: no index is to blame."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (index,) = ctx.saved_tensors
+        return 2.0 * torch.zeros_like(g).scatter_add(ctx.dim, index, g), None, None
+
+
 CLOSE = torch.cat([draw(3, 2), draw(3, 2, seed=4) + 9.0])
 
 
@@ -189,6 +214,9 @@ CLOSE = torch.cat([draw(3, 2), draw(3, 2, seed=4) + 9.0])
         (PowerOfTwo, (draw(3, 4), 3.0), "argument-left-out", "as if `p` were 2.0"),
         (WithoutEpsilon, (draw(3, 4),), "argument-left-out", "as if `eps` were 0.0"),
         (Assigned, (draw(2, 2), CLOSE), "repeated-index", "`table[nearest]`"),
+        (RunningMaximum, (draw(3, 5), -1, True), "repeated-index", "`torch.cummax(x, dim=dim)`"),
+        (RunningMaximum, (draw(5, 3), 0, False), "repeated-index", "`x.cummax(dim)`"),
+        (RunningMaximumScaled, (draw(3, 5), -1, True), "scaled", "scaled"),
         (NotTransposed, (draw(3, 4), draw(4, 4)), "transposed", "as if `m` were transposed"),
         (InALoop, (draw(3), draw(5, 3)), "taken-as-constant", "`torch.sigmoid(a)`"),
         (CutAtTheWrongEnd, (draw(2, 7),), "shifted", "moved by -1 along axis 1"),
