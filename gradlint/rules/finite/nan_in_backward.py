@@ -11,13 +11,14 @@ known: all zeros, unless the documentation excludes them ("any q but 0"); all el
 elements that are zero, equal to each other, or equal to a number in the op's arguments or source;
 magnitudes up to 10000 (in float32 1000); the smallest normal numbers; the identity in place of
 orthogonal matrices or unit quaternions, unless the function has a kink there; and rows of boolean
-arguments that are all False or all True. Extremes at which forward is not finite are left out, and so is, in 16 bits, what is finite in float32 at the same large values
-because that keeps more digits of them. What is seen only where forward divides by an input that is
-zero is information, and so is what needs a zero in a parameter of a module that starts with values
-of one sign: data are zero now and then, a trained parameter is not. Likewise what needs large
-values in the parameters of a module, and not in its data, and what autograd through forward's own
-operations does not get finite at the same element either. Cost: up to 8 forward and 8 backward
-calls; more where something is found.
+arguments that are all False or all True. Extremes at which forward is not finite are left out, and
+so is, in 16 bits, what is finite in float32 at the same large values because that keeps more digits
+of them. What is seen only where forward divides by an input that is zero is information, and so is
+what needs a zero in a parameter of a module that starts with values of one sign: data are zero now
+and then, a trained parameter is not. Likewise what needs large values in the parameters of a
+module, and not in its data, and what autograd through forward's own operations does not get finite
+at the same element either. Cost: up to 8 forward and 8 backward calls; more where something is
+found.
 
 Why it matters
 --------------

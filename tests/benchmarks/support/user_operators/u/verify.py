@@ -13,11 +13,10 @@ import traceback
 from pathlib import Path
 
 import torch
+from written import CASES  # the file beside this one, which is run as a program
 
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE))
-from written import CASES  # noqa: E402
 
 STEP = 1e-5
 CLOSE = 3e-7  # the fourth-order quotient below is good to about 1e-9
