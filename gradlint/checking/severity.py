@@ -48,7 +48,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward in"
         " a Function that has a vmap or jvp of its own); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
-        " tolerance of an iterative forward or a documented surrogate explains; no gradient for an"
+        " tolerance of an iterative forward, a documented surrogate or, where forward rounds or"
+        " steps, a usual one explains; no gradient for an"
         " input that the documentation calls a constant, or for which a Function inside returns"
         " None where that looks meant; a function that was guessed and that backward calls; NaN"
         " where forward"
@@ -77,7 +78,9 @@ AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
 
 #: What explains that a gradient is not the derivative, and says nothing of how well the others were
 #: measured.
-BY_DESIGN: frozenset[Explanation | None] = frozenset({"surrogate", "constant", "no-gradient"})
+BY_DESIGN: frozenset[Explanation | None] = frozenset(
+    {"surrogate", "usual", "constant", "no-gradient"}
+)
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,11 @@ POLICY = (
         "info",
         "the documentation tells of a surrogate, and the gradient is that surrogate",
         lambda g: g.explained == "surrogate",
+    ),
+    Reason(
+        "info",
+        "forward takes steps, and the gradient is one that is usual in place of their derivative",
+        lambda g: g.explained == "usual",
     ),
     Reason(
         "info",

@@ -101,7 +101,8 @@ Where = Literal[
 ]
 
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
-#: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
+#: measurement, a surrogate that the documentation tells of or that is usual where forward steps, a
+#: zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
@@ -119,6 +120,7 @@ Explanation = Literal[
     "solver",
     "measurement",
     "surrogate",
+    "usual",
     "divisor",
     "other-function",
     "signs",
