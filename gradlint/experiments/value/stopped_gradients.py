@@ -46,7 +46,7 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
     """
     wrong = {item.input: item for item in findings if item.severity == "error"}
     owned = is_torch_owned_backward(subject)
-    if not wrong or not (owned or subject.op.module is not None):
+    if not wrong or not (owned or subject.op.module or subject.op.function):
         return
     wrong = _without_held(subject, wrong)
     if not owned:
