@@ -49,7 +49,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " a Function that has a vmap or jvp of its own); a difference"
         " that is smaller than 1e-3, that no element shows beyond its own error bar, or that the"
         " tolerance of an iterative forward, a documented surrogate or, where forward rounds or"
-        " steps, a usual one explains; no gradient for an"
+        " steps, a usual one explains, or a slope that backward clamps; no gradient for an"
         " input that the documentation calls a constant, or for which a Function inside returns"
         " None where that looks meant; a function that was guessed and that backward calls; NaN"
         " where forward"
@@ -79,7 +79,7 @@ AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
 #: What explains that a gradient is not the derivative, and says nothing of how well the others were
 #: measured.
 BY_DESIGN: frozenset[Explanation | None] = frozenset(
-    {"surrogate", "usual", "constant", "no-gradient"}
+    {"surrogate", "usual", "clipped", "constant", "no-gradient"}
 )
 
 
@@ -141,6 +141,11 @@ POLICY = (
         "info",
         "forward takes steps, and the gradient is one that is usual in place of their derivative",
         lambda g: g.explained == "usual",
+    ),
+    Reason(
+        "info",
+        "backward clamps the slope of forward to bounds, and is right within them",
+        lambda g: g.explained == "clipped",
     ),
     Reason(
         "info",

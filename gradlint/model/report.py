@@ -102,7 +102,7 @@ Where = Literal[
 
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
 #: measurement, a surrogate that the documentation tells of or that is usual where forward steps, a
-#: zero by which forward divides,
+#: slope that backward clamps to bounds, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, rounding at large magnitudes, numbers that forward keeps in 8 bits for backward,
@@ -121,6 +121,7 @@ Explanation = Literal[
     "measurement",
     "surrogate",
     "usual",
+    "clipped",
     "divisor",
     "other-function",
     "signs",

@@ -17,6 +17,7 @@ from gradlint.experiments.gradient_place import gradient_place, returned_express
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.altered_identities import is_as_said
+from gradlint.experiments.value.clipped_slopes import clips_slope
 from gradlint.experiments.value.inner_surrogates import (
     explain_steps_inside,
     soften_inner_surrogates,
@@ -180,6 +181,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
             _explain_usual(subject, findings)
         soften_inner_surrogates(subject, findings)
         _soften_staircases(subject, findings)
+        _explain_clipped(subject, findings)
         return
     explain_steps_inside(subject, findings)
     _explain_usual(subject, findings)
@@ -387,6 +389,22 @@ def _soften_staircases(subject: Subject, findings: Sequence[Finding]) -> None:
             item.grounds = replace(item.grounds, explained="surrogate")
         else:
             item.severity = "warning"
+
+
+def _explain_clipped(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Explain gradients that are the slope of forward within bounds that backward clamps it to."""
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    for item in findings:
+        explained = item.grounds.explained not in (None, "substitute")
+        if explained or item.input not in positions or subject.op.function is None:
+            continue
+        if clips_slope(subject, positions[item.input]):
+            item.grounds = replace(item.grounds, explained="clipped")
+            item.cause, item.cause_text = (
+                None,
+                "backward returns the slope of forward, clamped to bounds",
+            )
+            item.help = "nothing, if this keeps a gradient from overflowing or vanishing"
 
 
 #: Bound before the code of an op can replace it: on this depends how loud a finding is.
