@@ -174,7 +174,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward reads none of the elements that were added, and takes such a length by accident",
+        "forward leaves elements unread there, and takes such a length by accident",
         lambda g: g.explained == "unread",
     ),
     Reason(
