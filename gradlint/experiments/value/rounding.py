@@ -46,7 +46,18 @@ class RoundingAsIdentity(TorchFunctionMode):
         self.rounded = False
         self._bounds_first = bounds_first
         self._signs = signs
-        self._rounded: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # kept, so that ids stay
+        # Kept, so that no number is given twice.
+        self._rounded: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._compared: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def _chosen(self, func: Any, args: Any) -> torch.Tensor | None:
+        """The tensor of which a choice between 1 and -1 is the sign: ``where(x >= 0, 1.0, -1.0)``,
+        or between tensors of these."""
+        if func is not torch.where or len(args) != 3 or id(args[0]) not in self._compared:
+            return None
+        with torch._C.DisableTorchFunction():
+            ends = [torch.as_tensor(item).unique().tolist() for item in args[1:]]
+        return self._compared[id(args[0])][1] if ends == [[1.0], [-1.0]] else None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         value = func(*args, **(kwargs or {}))
@@ -58,9 +69,12 @@ class RoundingAsIdentity(TorchFunctionMode):
             passed = before + (value - before).detach()
             self._rounded[id(passed)] = passed, before
             return passed
-        if self._signs and func in SIGNS and before.requires_grad:
+        if self._signs and func in COMPARING and before.requires_grad and args[1:] == (0,):
+            self._compared[id(value)] = value, before
+        signed = before if func in SIGNS else self._chosen(func, args)
+        if self._signs and signed is not None and signed.requires_grad:
             self.seen = True
-            line = before.clamp(-1.0, 1.0) if self._signs == "hardtanh" else before
+            line = signed.clamp(-1.0, 1.0) if self._signs == "hardtanh" else signed
             return line + (value - line).detach()
         if self._bounds_first and func in _BOUNDING and id(before) in self._rounded:
             bounded = func(self._rounded[id(before)][1], *args[1:], **(kwargs or {}))

@@ -84,6 +84,32 @@ class MeanSummed(ScaledSigns):
         return grad * mean * (w.abs() <= 1.0) + of_sum
 
 
+class SignedProduct(Function):
+    """A product with signs, which are chosen by a comparison; w is no larger than the output."""
+
+    @staticmethod
+    def forward(ctx: Any, w: Tensor) -> Tensor:
+        x = torch.linspace(0.5, 2.0, 8, dtype=w.dtype).reshape(2, 4)
+        ctx.save_for_backward(w)
+        return x @ torch.where(w >= 0, 1.0, -1.0).to(w).mT
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (w,) = ctx.saved_tensors
+        x = torch.linspace(0.5, 2.0, 8, dtype=w.dtype).reshape(2, 4)
+        return (grad.mT @ x) * (w.abs() <= 1.0)
+
+
+class SignedProductOutside(SignedProduct):
+    """The mask is the wrong way round."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (w,) = ctx.saved_tensors
+        x = torch.linspace(0.5, 2.0, 8, dtype=w.dtype).reshape(2, 4)
+        return (grad.mT @ x) * (w.abs() > 1.0)
+
+
 class OneHot(Function):
     """The largest as a one-hot vector, with the derivative of the softmax before it."""
 
@@ -237,6 +263,8 @@ def one(value: float) -> Tensor:
         (RowMeans, (), {"w": "error"}),
         (ScaledSigns, (), {"w": "info"}),
         (MeanSummed, (), {"w": "error"}),
+        (SignedProduct, (), {"w": "info"}),
+        (SignedProductOutside, (), {"w": "warning"}),
         (OneHot, (0.4,), {"x": "info"}),
         (TauForgotten, (0.4,), {"x": "warning"}),
         (Clipped, (one(0.8),), {"x": "info", "bound": "info"}),
