@@ -78,21 +78,22 @@ def _slopes(
 ) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The slopes that backward claims and those measured, with the input ``factor`` times as large;
     None where forward does not act on every element alone."""
-    values = subject.problem.values()
+    problem = subject.problem.in_float64() or subject.problem
+    values = problem.values()
     x = values[position] = factor * values[position]
     names = [item.name for item in subject.run.outputs if item.differentiable]
     if len(names) != 1:
         return None
     weights = torch.linspace(1.0, 2.0, x.numel()).reshape(x.shape).to(x)
-    pulled = subject.problem.pull({names[0]: weights}, values)[position]
-    ones = subject.problem.pull({names[0]: torch.ones_like(x)}, values)[position]
+    pulled = problem.pull({names[0]: weights}, values)[position]
+    ones = problem.pull({names[0]: torch.ones_like(x)}, values)[position]
     if pulled is None or ones is None or not torch.allclose(pulled, ones * weights, 1e-9, 0.0):
         return None
     ends = []
     for sign in (1.0, -1.0):
         moved = list(values)
         moved[position] = x * (1.0 + sign * _STEP)
-        (output,) = [i.value for i in subject.problem.forward(moved) if i.name == names[0]]
+        (output,) = [i.value for i in problem.forward(moved) if i.name == names[0]]
         if output.shape != x.shape:
             return None
         ends.append((moved[position], output))

@@ -129,8 +129,9 @@ def _leaf(value: Any) -> Any:
 
 def _is_right(subject: Subject, wrong: Sequence[Finding], seen: Omitted) -> bool:
     """Whether the gradients found wrong are derivatives with surrogates left out."""
-    problem = subject.problem.through(lambda invoke: invoke)
-    values = subject.problem.values()
+    base = subject.problem.in_float64() or subject.problem
+    problem = base.through(lambda invoke: invoke)
+    values = base.values()
     problem.put(dict(enumerate(values)))
     problem.surroundings = seen.around
     names = {item.input for item in wrong}

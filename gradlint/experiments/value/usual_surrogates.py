@@ -51,6 +51,7 @@ ROUNDINGS = 1e3
 
 def usual_surrogates(subject: Subject, wrong: Collection[str]) -> set[str]:
     """Those of the ``wrong`` inputs of a Function whose gradient is a usual surrogate."""
+    subject = _in_float64(subject)
     names = [item.name for item in subject.problem.inputs]
     asked = [name for name in names if name in wrong]
     if len(subject.first_order_map.outputs) != 1 or any(
@@ -76,6 +77,17 @@ def usual_surrogates(subject: Subject, wrong: Collection[str]) -> set[str]:
     except (OpRaised, RuntimeError, ValueError):
         return set()
     return found
+
+
+def _in_float64(subject: Subject) -> Subject:
+    """The same op at the same values in float64, where what is equal is told from what is near."""
+    values = [item.value for item in subject.problem.inputs]
+    if all(value.dtype in (torch.float64, torch.complex128) for value in values):
+        return subject
+    wide = subject.sample.converted(torch.float64, str(values[0].device))
+    found = Subject(subject.op, wide, subject.settings)
+    runs = found.run.error is None and found.run.gradients is not None
+    return found if runs else subject
 
 
 def _is_coded(subject: Subject, position: int) -> bool:

@@ -94,6 +94,7 @@ class Square(Function):
         return grad * torch.where(x.abs() < 3.0, 2 * x, 6.0 * x.sign())
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(
     ("op", "severities"),
     [
@@ -106,10 +107,12 @@ class Square(Function):
         (Square, {"error"}),
     ],
 )
-def test_slopes(probed: Callable[..., Outcome], op: type[Function], severities: set[str]) -> None:
+def test_slopes(
+    probed: Callable[..., Outcome], op: type[Function], severities: set[str], dtype: torch.dtype
+) -> None:
     torch.manual_seed(3)
     x = 3.0 * torch.randn(4, 5, dtype=torch.float64)
-    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x))
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x.to(dtype)))
     assert {item.severity for item in outcome.findings} == severities
 
 

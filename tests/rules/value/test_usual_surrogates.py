@@ -328,3 +328,13 @@ def test_a_gradient_that_is_stopped_beside_a_surrogate(probed: Callable[..., Out
     layer = Layer(Ternary, stopped=True)
     outcome = as_loud_as_evidence(probed(by_code("GL401"), layer, numbers()))
     assert {item.input: item.severity for item in outcome.findings}["x"] == "error"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("op", "severity"), [(Ternary, "info"), (TernaryHalved, "error")])
+def test_in_low_precision(
+    probed: Callable[..., Outcome], op: type[Function], severity: str, dtype: torch.dtype
+) -> None:
+    w = numbers().detach().to(dtype).requires_grad_()
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, w))
+    assert {item.severity for item in outcome.findings} == {severity}
