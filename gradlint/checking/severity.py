@@ -48,20 +48,21 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward"
         " in a Function that has a vmap or jvp of its own); a difference that is smaller than"
         " 1e-3, that no element shows beyond its own error bar, or that the tolerance of an"
-        " iterative forward or a documented surrogate explains; no gradient for an input that the"
+        " iterative forward, a documented surrogate or one that is usual in a Function inside"
+        " explains, or a slope that backward clamps; no gradient for an input that the"
         " documentation calls a constant, or for which a Function inside returns None where that"
         " looks meant; a function that was guessed and that backward calls, or attributes of a"
-        " guessed object that backward reads and forward does not; NaN where forward"
-        " divides by an input that is zero, or that forward returns where inputs were guessed;"
-        " digits that cancel at large magnitudes; numbers that forward keeps in 8 bits for"
-        " backward; a number moved by gradlint that only backward uses, or below which it bounds"
-        " what it only kept from zero; an operand that broadcasts where nothing says that this is"
-        " meant; a size at which forward clamps to an empty range, solves with a singular matrix,"
-        " an index falls below zero or more is selected than there is, or a size or values that"
-        " gradlint chose at which forward has no finite derivative by its own operations; NaN at a"
-        " single zero in a parameter of a module that starts without one, or at extreme magnitudes"
-        " of such a parameter; an overflow in forward ten times beyond given values that all have"
-        " one sign; anything in PyTorch's own code",
+        " guessed object that backward reads and forward does not; NaN where forward divides by"
+        " an input that is zero, or that forward returns where inputs were guessed; digits that"
+        " cancel at large magnitudes; numbers that forward keeps in 8 bits for backward; a number"
+        " moved by gradlint that only backward uses, or below which it bounds what it only kept"
+        " from zero; an operand that broadcasts where nothing says that this is meant; a size at"
+        " which forward clamps to an empty range, solves with a singular matrix, an index falls"
+        " below zero or more is selected than there is, or a size or values that gradlint chose"
+        " at which forward has no finite derivative by its own operations; NaN at a single zero"
+        " in a parameter of a module that starts without one, or at extreme magnitudes of such a"
+        " parameter; an overflow in forward ten times beyond given values that all have one sign;"
+        " anything in PyTorch's own code",
     ),
 )
 
@@ -78,7 +79,9 @@ AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
 
 #: What explains that a gradient is not the derivative, and says nothing of how well the others were
 #: measured.
-BY_DESIGN: frozenset[Explanation | None] = frozenset({"surrogate", "constant", "no-gradient"})
+BY_DESIGN: frozenset[Explanation | None] = frozenset(
+    {"surrogate", "usual", "clipped", "constant", "no-gradient"}
+)
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,16 @@ POLICY = (
     ),
     Reason(
         "info",
+        "a Function inside takes steps, and its gradient is usual in place of their derivative",
+        lambda g: g.explained == "usual",
+    ),
+    Reason(
+        "info",
+        "backward clamps the slope of forward to bounds, and is right within them",
+        lambda g: g.explained == "clipped",
+    ),
+    Reason(
+        "info",
         "the documentation says that it is a constant, and it has no gradient",
         lambda g: g.explained == "constant",
     ),
@@ -162,7 +175,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward reads none of the elements that were added, and takes such a length by accident",
+        "forward leaves elements unread there, and takes such a length by accident",
         lambda g: g.explained == "unread",
     ),
     Reason(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.stand_ins import with_bound_closures
@@ -29,6 +30,42 @@ def through_autograd(
         problem: the op on the sample that is meant; default the subject's own.
         most: calls of PyTorch's functions that forward may make.
     """
+    given = problem or subject.problem
+    problem = _plainly(subject, given)
+    if problem is None:
+        return None
+    problem.put(dict(enumerate(given.values())))
+    problem.surroundings = lambda: Tightened(most=most)
+    try:
+        _, outputs = problem.linearize()
+    except OpRaised:
+        return None
+    problem.surroundings = None  # no mode may stand between forward and one that asks who called
+    nodes = [item.value.grad_fn for item in outputs if item.differentiable]
+    return None if not nodes or _has_functions(nodes) else problem
+
+
+def values_on_the_way(
+    subject: Subject, values: Sequence[torch.Tensor], shape: Sequence[int]
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The inputs, and what forward computes from them by PyTorch's functions before it returns: the
+    first tensors of one shape, connected to the inputs by a graph. None where it is no Function.
+
+    Raises:
+        OpRaised: when forward raises.
+    """
+    problem = _plainly(subject, subject.problem)
+    if problem is None:
+        return [], []
+    kept = _Kept(tuple(shape))
+    problem.surroundings = lambda: kept
+    leaves, _ = problem.linearize(values)
+    usable = [value for value in kept.values if not _has_functions([value.grad_fn])]
+    return leaves, usable
+
+
+def _plainly(subject: Subject, given: Problem) -> Problem | None:
+    """The op without its backward, or None where it is neither a Function nor by ``custom_op``."""
     function, written = subject.op.function, subject.op.defining
     if function is None and (subject.op.kind != "library" or written is None):
         return None
@@ -39,17 +76,31 @@ def through_autograd(
         forward = with_bound_closures(lambda *args: _forward_of(function, args))
         return lambda args, kwargs, state: forward(*args)
 
-    given = problem or subject.problem
-    problem = given.through(plainly)
-    problem.put(dict(enumerate(given.values())))
-    problem.surroundings = lambda: Tightened(most=most)
-    try:
-        _, outputs = problem.linearize()
-    except OpRaised:
-        return None
-    problem.surroundings = None  # no mode may stand between forward and one that asks who called
-    nodes = [item.value.grad_fn for item in outputs if item.differentiable]
-    return None if not nodes or _has_functions(nodes) else problem
+    return given.through(plainly)
+
+
+#: Tensors that are kept at most (heuristic: the value of which a forward takes a step comes early).
+_MOST_KEPT = 32
+
+
+class _Kept(TorchFunctionMode):
+    """Keeps the tensors of one shape that PyTorch's functions return, if they have a graph."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.values: list[torch.Tensor] = []
+        self._shape = shape
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        value = func(*args, **(kwargs or {}))
+        if (
+            isinstance(value, torch.Tensor)
+            and value.grad_fn is not None
+            and value.shape == self._shape
+            and len(self.values) < _MOST_KEPT
+        ):
+            self.values.append(value)
+        return value
 
 
 def _forward_of(function: Any, args: Sequence[Any]) -> Any:

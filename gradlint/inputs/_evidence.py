@@ -65,6 +65,7 @@ class Evidence:
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
         fields: name → evidence about it, for the fields of a named tuple or dataclass.
+        kept: whether it is stored as an attribute of the context.
         has_parameters: whether the code reads its ``parameters()``.
         shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
         stepped: slice or loop variable, as text → the axis that the code takes by it, as in
@@ -109,6 +110,7 @@ class Evidence:
     of_tensors: bool = False
     parts: set[int] = field(default_factory=set)
     saved: int | None = None
+    kept: bool = False
     has_parameters: bool = False
     shape_of_tuples: tuple[str, ...] = ()
     stepped: dict[str, int] = field(default_factory=dict)

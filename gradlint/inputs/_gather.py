@@ -206,12 +206,55 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             read_returns(backward, found)
             _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
+    _read_storage(forward, found)
     _read_bounds([forward, owner], found)
     _read_extents(forward, names)
     _read_signs(forward, names)
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+#: Weight against a tensor of what is stored as an attribute and gets no gradient: enough between
+#: kinds that are about as likely (heuristic).
+_KEPT = 1.0
+
+#: Weight of having no axes of a tensor that forward does nothing with but save it.
+_SAVED_ONLY = 3.0
+
+
+def _read_storage(forward: Callable[..., Any], found: list[Evidence]) -> None:
+    """How a Function stores arguments that get no gradient: numbers as attributes of the context,
+    tensors by ``save_for_backward``. A tensor that forward only saves broadcasts in backward."""
+    tree = syntax(forward)
+    for item in found:
+        if item.differentiable is not False:
+            continue
+        if item.saved is not None:
+            for kind in ("int", "float", "bool"):
+                item.weights.pop(kind, None)
+            used = tree is None or _is_used(tree, item.name)
+            if not used and not item.ranks and not item.least_rank:
+                item.rank(0, _SAVED_ONLY)
+        elif item.kept and item.weights.get("any", 0.0) <= 0.0:
+            item.say("tensor", -_KEPT)
+
+
+def _is_used(tree: ast.FunctionDef, name: str) -> bool:
+    """Whether a function does anything with a name but save it for backward."""
+    saving = {
+        id(argument)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "save_for_backward"
+        for argument in node.args
+    }
+    return any(
+        isinstance(node, ast.Name) and node.id == name and id(node) not in saving
+        for node in ast.walk(tree)
+        if isinstance(getattr(node, "ctx", None), ast.Load)
+    )
 
 
 def _as_many_as_outputs(backward: Callable[..., Any], found: list[Evidence]) -> None:

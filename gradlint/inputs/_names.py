@@ -215,9 +215,12 @@ _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("padding pad *_pad padding_*", (1, 0)),
     ("bits nbits n_bits num?bits bit?width *_bits *_bit_width kbits", (4, 8, 2)),
     ("kernel kernel?size ksize *_kernel window?size pool_size patch_size", (3, 2, 1)),
+    ("min?iter min?iters min?iterations min?steps", (1, 2)),
+    # A limit that is not meant to be reached: most methods have converged by then.
+    ("max?iter max?iters max?iterations maxiter maxiters", (50, 20, 6, 2)),
+    ("niter n_iter *_iters iters iterations max_steps steps num_steps", (6, 20, 2)),
     ("qn qmin quant_min *_min min_* low", (-2, 0, 1)),
     ("qp qmax quant_max *_max max_* high", (3, 7)),
-    ("niter n_iter max?iter *_iters iters iterations max_steps steps num_steps", (6, 20, 2)),
     ("ignore_*", (-100,)),
     ("seed", (0,)),
     ("levels nlevels n_levels num?levels", (4, 2)),

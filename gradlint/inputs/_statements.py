@@ -241,6 +241,7 @@ class Statements(References):
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             if target.value.id == self.ctx and found is not None:
                 self.attributes[target.attr] = found
+                found.kept = True
                 for kind in ("float", "int", "bool"):
                     found.say(kind, 0.4)
         elif isinstance(target, ast.Subscript):

@@ -101,7 +101,8 @@ Where = Literal[
 ]
 
 #: What else than a wrong backward explains a finding: how far forward iterates, the limits of the
-#: measurement, a surrogate that the documentation tells of, a zero by which forward divides,
+#: measurement, a surrogate that the documentation tells of or that is usual where forward steps, a
+#: slope that backward clamps to bounds, a zero by which forward divides,
 #: another function that forward computes at arguments that it takes by accident, signs of guessed
 #: inputs that it may not be meant for, elements that forward does not read, a number that only
 #: backward uses, a tiny bound that gradlint made large, rounding at large magnitudes, numbers that
@@ -119,6 +120,8 @@ Explanation = Literal[
     "solver",
     "measurement",
     "surrogate",
+    "usual",
+    "clipped",
     "divisor",
     "other-function",
     "signs",

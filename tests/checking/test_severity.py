@@ -65,6 +65,8 @@ CASES = {
     "silent at a guess": (Grounds(guessed=True), "error"),
     "another rank, raises at a guess": (Grounds("other-rank", silent=False, guessed=True), "info"),
     "a surrogate in words": (Grounds(explained="surrogate"), "info"),
+    "a clamped slope": (Grounds("special", explained="clipped"), "info"),
+    "a usual surrogate": (Grounds(explained="usual"), "info"),
     "a substitute in words": (Grounds(explained="substitute"), "warning"),
     "relevance in words": (Grounds(explained="attribution"), "warning"),
     "a constant in words": (Grounds(explained="constant"), "info"),

@@ -646,3 +646,69 @@ def test_a_small_size_that_backward_asks_for_is_given():
     (sample, *_) = infer(from_object(ThreeAtATime))
     assert sample.args[0].shape[-1] == 3
     assert not any("backward raises" in note for note in sample.notes)
+
+
+def test_what_forward_only_saves_has_no_axes():
+    class Soft(Function):
+        @staticmethod
+        def forward(ctx, x, k, t):
+            ctx.save_for_backward(x, k, t)
+            return x.tanh()
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, k, t = ctx.saved_tensors
+            return grad * (1 - x.tanh() ** 2) * (k * t) / (k * t), None, None
+
+    sample = infer(from_object(Soft), 0)[0]
+    assert [tuple(part.shape) for part in sample.args[1:]] == [(), ()]
+
+
+def test_what_forward_uses_keeps_the_axes_that_it_needs():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(k)
+            return x * k[:, None]
+
+        @staticmethod
+        def backward(ctx, grad):
+            (k,) = ctx.saved_tensors
+            return grad * k[:, None], None
+
+    assert [len(shape) > 0 for shape in shapes(Scaled)] == [True, True]
+
+
+def test_an_attribute_without_a_gradient_is_rather_a_number():
+    class Mixed(Function):
+        @staticmethod
+        def forward(ctx, x, phi):
+            ctx.save_for_backward(x)
+            ctx.phi = phi
+            ratio = x.square().sum(-1, keepdim=True)
+            return x * (phi * (1 / (1 + ratio)) + (1 - phi))
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            phi, ratio = ctx.phi, x.square().sum(-1, keepdim=True)
+            inner = (grad * x).sum(-1, keepdim=True)
+            slope = -2 * phi * inner / (1 + ratio) ** 2
+            return grad * (phi / (1 + ratio) + 1 - phi) + slope * x, None
+
+    sample = infer(from_object(Mixed), 0)[0]
+    assert isinstance(sample.args[1], float)
+
+
+def test_an_attribute_that_is_indexed_is_a_tensor():
+    class Picked(Function):
+        @staticmethod
+        def forward(ctx, x, keep):
+            ctx.keep = keep
+            return x * keep[:, None]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.keep[:, None], None
+
+    assert [len(shape) > 0 for shape in shapes(Picked)] == [True, True]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from gradlint.inputs import _names
 from gradlint.inputs._infer import infer
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs.domains import DOMAINS
@@ -208,3 +209,10 @@ def test_integers_are_drawn_until_outputs_are_finite(seed):
 def test_outputs_that_are_never_finite_are_said_to_be():
     sample, *_ = infer(from_object(NeverFinite, name="NeverFinite"), 0)
     assert "outputs are not finite in any domain that was tried" in sample.notes
+
+
+def test_limits_of_iterations_are_not_reached_and_no_limits_of_values() -> None:
+    assert _names.ints("max_iter")[0] == _names.ints("max_iterations")[0] == 50
+    assert _names.ints("min_iter")[0] == 1
+    assert _names.ints("n_iter")[0] == 6
+    assert (_names.ints("max_value")[0], _names.ints("min_value")[0]) == (3, -2)

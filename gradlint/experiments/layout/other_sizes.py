@@ -28,7 +28,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
     own_state_has,
 )
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
-from gradlint.experiments.layout.unread_axes import unread_axes
+from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread_axes
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
@@ -265,6 +265,14 @@ class SizeTrials:
             self._keep(unread, found)
             left = {old: new for old, new in sizes.items() if old in self.groups}
             return self.changed(left) if left else None
+        if (
+            found is not None
+            and found.verdict == RAISED
+            and not self.late
+            and leaves_others_unread(self.subject, found.subject.sample, change)
+        ):
+            self.unread.append(SizeTrial(words, found))
+            return None
         noted = self._noted(words, found)
         if noted is not None:
             _describe_axes(self.subject, noted, sizes)

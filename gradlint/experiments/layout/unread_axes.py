@@ -59,6 +59,34 @@ def unread_axes(
     return found
 
 
+def leaves_others_unread(subject: Subject, sample: Sample, change: Mapping[Axis, int]) -> bool:
+    """Whether axes that shrank make forward leave out the last elements of another tensor, all of
+    which it reads at the sample of ``subject``: a filter that is longer than what it filters."""
+    before = tensors_of(subject.sample)
+    if all(new >= before[number].shape[axis] for (number, axis), new in change.items()):
+        return False
+    changed = {number for number, _ in change}
+    return any(
+        _is_last_read(subject, subject.sample, (number, axis))
+        and not _is_last_read(subject, sample, (number, axis))
+        for number, tensor in enumerate(before)
+        if number not in changed and (tensor.is_floating_point() or tensor.is_complex())
+        for axis in range(tensor.dim())
+        if tensor.shape[axis] > 1
+    )
+
+
+def _is_last_read(subject: Subject, sample: Sample, of: Axis) -> bool:
+    """Whether forward reads the last elements along an axis."""
+    number, axis = of
+    tensor = tensors_of(sample)[number]
+    last = (tensor, axis, slice(tensor.shape[axis] - 1, tensor.shape[axis]))
+    reference = _outputs(subject, sample)
+    return reference is None or not all(
+        _same(reference, _with(subject, sample, *last, value)) for value in TELLING_VALUES
+    )
+
+
 def _unread_once_it_grows(subject: Subject, axis: Axis, old: int, *, to_the_end: bool) -> bool:
     """Whether forward takes ``axis`` alone with :data:`LEAST_GROWTH` times its size ``old``, and
     reads nothing of what was added."""

@@ -40,13 +40,15 @@ _DETACHES = (torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__)  # ty
 
 def held_on_purpose(subject: Subject, positions: Sequence[int]) -> set[int]:
     """Those of the inputs ``positions`` whose gradient is the derivative once all that is stopped
-    is held constant, where every stop is meant: it stands in PyTorch's own code, or in a block
-    under ``no_grad`` that updates what the module keeps."""
+    is held constant, where every stop is meant: it stands in PyTorch's own code, in a block under
+    ``no_grad`` that updates what the module keeps, or hides what such a value is updated with. What
+    a Function writes to arguments that get no gradient is held as well."""
     problem = subject.problem.in_float64() or subject.problem
     tape = _Tape()
     try:
-        with _Recording(tape):
+        with _Recording(tape) as recording:
             problem.forward(grad=True)
+        recording.settle()
         if not tape.results or not all(tape.meant):
             return set()
         function = first_order(problem)
@@ -75,10 +77,12 @@ class _Tape:
 
     Attributes:
         results: name of the function called, and what it returned.
+        updated: positions among them of what the forward of a Function writes to what is kept.
         meant: for each block under ``no_grad`` and each detach, whether it is meant.
     """
 
     results: list[tuple[str, Any]] = field(default_factory=list)
+    updated: list[int] = field(default_factory=list)
     meant: list[bool] = field(default_factory=list)
 
 
@@ -106,9 +110,9 @@ class _Watching(TorchFunctionMode):
         within_a_function = not (self._switched_off or torch.is_grad_enabled())
         if any(func == known for known in _DETACHES) and not within_a_function:
             return self.stopped(name, func, args, kwargs, frame)
-        if self._switched_off:
+        if self._switched_off or (within_a_function and self.updates(name, args)):
             return self.stopped(name, func, args, kwargs, None)
-        return self.seen(args, func(*args, **kwargs))
+        return self.seen(args, func(*args, **kwargs), name)
 
     def _switch(self, on: bool, frame: FrameType) -> None:
         """Autograd is switched on or off by the code of ``frame``."""
@@ -121,7 +125,11 @@ class _Watching(TorchFunctionMode):
     def entered(self, frame: FrameType) -> None:
         """A block under ``no_grad`` begins."""
 
-    def seen(self, args: tuple[Any, ...], result: Any) -> Any:
+    def updates(self, name: str, args: tuple[Any, ...]) -> bool:
+        """Whether a call in the forward of a Function updates what is kept from call to call."""
+        raise NotImplementedError
+
+    def seen(self, args: tuple[Any, ...], result: Any, name: str = "") -> Any:
         """A call with ``args``, which autograd sees, returned ``result``."""
         return result
 
@@ -145,6 +153,12 @@ class _Recording(_Watching):
         #: a stopped call made.
         self._made: dict[int, torch.Tensor] = {}
         self._of_block: dict[int, int] = {}
+        #: Tensors that come of a detach alone, and the position of that in the tape.
+        self._of_detach: dict[int, int] = {}
+        self._parents: dict[int, set[int]] = {}
+        #: Of these, those that update what is kept, and those that meet what has a gradient.
+        self._kept: set[int] = set()
+        self._combined: set[int] = set()
         self._alive: list[torch.Tensor] = []  # so that no number is given twice
         self._block = -1
         self._hook: Any = None
@@ -161,7 +175,15 @@ class _Recording(_Watching):
         self._tape.meant.append(_in_torch(frame))
         self._block = len(self._tape.meant) - 1
 
-    def seen(self, args: tuple[Any, ...], result: Any) -> Any:
+    def updates(self, name: str, args: tuple[Any, ...]) -> bool:
+        found = bool(args) and _writes(name) and self._is_kept(args[0])
+        if found and not args[0].requires_grad:
+            self._tape.updated.append(len(self._tape.results))
+            return True
+        return False
+
+    def seen(self, args: tuple[Any, ...], result: Any, name: str = "") -> Any:
+        self._follow(args, result, name)
         given = {_memory(leaf) for leaf in _tensors(args)}
         self._made |= {
             _memory(leaf): leaf for leaf in _tensors(result) if _memory(leaf) not in given
@@ -176,17 +198,56 @@ class _Recording(_Watching):
         kwargs: dict[str, Any],
         frame: FrameType | None,
     ) -> Any:
-        if frame is not None and torch.is_grad_enabled():
+        of_detach = frame is not None and torch.is_grad_enabled()
+        if frame is not None and of_detach:
             self._tape.meant.append(_in_torch(frame) or not args[0].requires_grad)
         elif args and _writes(name) and self._is_kept(args[0]):
             self._is_meant(self._block)
         result = func(*args, **kwargs)
         self._tape.results.append((name, tree_map(_copied, result)))
+        if of_detach and isinstance(result, torch.Tensor):
+            self._of_detach[id(result)] = len(self._tape.meant) - 1
         if not _writes(name):
             self._alive += _tensors(result)
             self._of_block |= {id(leaf): self._block for leaf in _tensors(result)}
             self.seen(args, result)
         return result
+
+    def _follow(self, args: tuple[Any, ...], result: Any, name: str) -> None:
+        """What is computed of a detached tensor: that it updates what is kept speaks for the
+        detach, and that it is combined with what has a gradient speaks against it."""
+        derived = [leaf for leaf in _tensors(args) if id(leaf) in self._of_detach]
+        if not derived:
+            return
+        if _writes(name) and self._is_kept(args[0]):
+            self._kept |= {id(leaf) for leaf in derived}
+            return
+        in_function = not torch.is_grad_enabled() and not self._switched_off
+        for leaf in _tensors(result):
+            if leaf.requires_grad or in_function:
+                self._combined |= {id(item) for item in derived}
+            else:
+                self._alive.append(leaf)
+                self._of_detach[id(leaf)] = self._of_detach[id(derived[0])]
+                self._parents[id(leaf)] = {id(item) for item in derived}
+
+    def settle(self) -> None:
+        """Say of each detach whether it is meant: something that comes of it is kept, and it is not
+        used in another way than what is kept."""
+        behind = self._closed(self._kept)
+        other = {item for item in self._combined if not self._closed({item}) & self._kept}
+        against = {self._of_detach[item] for item in other}
+        for block in {self._of_detach[item] for item in behind} - against:
+            self._is_meant(block)
+
+    def _closed(self, tensors: set[int]) -> set[int]:
+        """Tensors and all that they were computed of, back to a detach."""
+        found, left = set(tensors), list(tensors)
+        while left:
+            more = self._parents.get(left.pop(), set()) - found
+            found |= more
+            left += more
+        return found
 
     def _is_kept(self, target: Any) -> bool:
         """Whether ``target`` was there before the call: a buffer, or another network's weight."""
@@ -201,6 +262,8 @@ class _Recording(_Watching):
         for value in (*module._buffers.values(), *module.__dict__.values()):
             if isinstance(value, torch.Tensor) and id(value) in self._of_block:
                 self._is_meant(self._of_block[id(value)])
+            if isinstance(value, torch.Tensor) and id(value) in self._of_detach:
+                self._kept.add(id(value))
 
 
 class _Replay(_Watching):
@@ -213,7 +276,12 @@ class _Replay(_Watching):
     def __init__(self, tape: _Tape) -> None:
         super().__init__()
         self._left = iter(tape.results)
+        self._updated = set(tape.updated)
+        self._place = 0
         self.lost = False
+
+    def updates(self, name: str, args: tuple[Any, ...]) -> bool:
+        return _writes(name) and self._place in self._updated and not args[0].requires_grad
 
     def stopped(
         self,
@@ -224,6 +292,7 @@ class _Replay(_Watching):
         frame: FrameType | None,
     ) -> Any:
         recorded, value = next(self._left, ("", None))
+        self._place += 1
         if self.lost or recorded != name:
             self.lost = True
             return func(*args, **kwargs)

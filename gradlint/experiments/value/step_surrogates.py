@@ -16,7 +16,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.trace.op_io import OpRaised
 
 #: Factors by which the values are multiplied, so that both sides far from the threshold are seen.
-FACTORS = (1.0, 3.0, 30.0)
+FACTORS = (1.0, 3.0, 30.0, -3.0, -30.0)
 
 #: Roundings by which neighbouring slopes may be in the wrong order (heuristic).
 ROUNDINGS = 1e3

@@ -44,11 +44,18 @@ def name_gradient_stops(subject: Subject, findings: Sequence[Finding]) -> None:
         subject: the op.
         findings: wrong gradients; they are changed.
     """
-    wrong = {item.input: item for item in findings if item.severity == "error"}
+    # In low precision, what is held may look like stairs.
+    wrong = {
+        item.input: item
+        for item in findings
+        if item.severity == "error"
+        or (item.cause == "straight-through" and not item.grounds.explained)
+    }
     owned = is_torch_owned_backward(subject)
-    if not wrong or not (owned or subject.op.module is not None):
+    if not wrong or not (owned or subject.op.module or subject.op.function):
         return
     wrong = _without_held(subject, wrong)
+    wrong = {name: item for name, item in wrong.items() if item.severity == "error"}
     if not owned:
         return
     function = subject.first_order_map

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,19 +13,27 @@ from gradlint.base.errors import GradlintError
 from gradlint.base.text import error_line
 from gradlint.diagnosis.causes import diagnose
 from gradlint.diagnosis.evidence import Evidence
-from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.altered_identities import is_as_said
+from gradlint.experiments.value.clipped_slopes import clips_slope
 from gradlint.experiments.value.inner_surrogates import (
-    ROUNDING,
     explain_steps_inside,
     soften_inner_surrogates,
 )
+from gradlint.experiments.value.rounding import COMPARING, ROUNDING, SIGNS
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.staircases import follows_in_the_large
 from gradlint.experiments.value.step_surrogates import is_bump_over_step
+from gradlint.experiments.value.usual_surrogates import (
+    BEYOND,
+    BOUNDED,
+    ROUNDINGS,
+    passes_as_identity,
+    straight_through,
+    usual_surrogates,
+)
 from gradlint.expressions.compile import compile_expression
 from gradlint.expressions.evaluate import evaluate
 from gradlint.inputs.documentation import prose
@@ -48,17 +55,6 @@ _STAIRCASE = (
 )
 #: Words in the cause of a gradient that must be a surrogate, since the derivative is zero.
 PIECEWISE = "piecewise constant"
-#: How it says that the gradient is zero beyond a bound of 1.
-_BOUNDED = re.compile(r"(?i)\|\s*\w+\s*\|\s*(?:<=?|≤|>=?|≥)|clip|hard|\[-1, ?1\]|inside|within")
-#: Functions that keep what was rounded within bounds.
-_BOUNDING = frozenset(
-    getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("clamp", "clip")
-)
-#: Factors by which values are multiplied to see what a surrogate is beyond the bounds of forward.
-_BEYOND = (30.0, -30.0)
-#: Relative disagreement allowed between backward and its declaration, in units of the dtype's
-#: epsilon: the two may order their operations differently (heuristic).
-ROUNDINGS = 1e3
 
 
 def judge_surrogates(subject: Subject, rule: Rule) -> tuple[list[Finding], set[str]]:
@@ -181,10 +177,14 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
         _soften_identities(subject, findings)
         _soften_rectified(subject, findings)
         _soften_passed_on(subject, findings)
+        if _takes_steps(subject):
+            _explain_usual(subject, findings)
         soften_inner_surrogates(subject, findings)
         _soften_staircases(subject, findings)
+        _explain_clipped(subject, findings)
         return
-    explain_steps_inside(subject, [item for item in findings if item.input in rounds])
+    explain_steps_inside(subject, findings)
+    _explain_usual(subject, findings)
     straight = straight_through(subject)
     owner = subject.op.function or subject.op.defining
     words, said = prose(owner), says_surrogate(owner)
@@ -199,10 +199,28 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
         name = item.input or ""
         if straight.get(name):
             item.help = _STRAIGHT
-            if said and all(straight_through(subject, rounds, k).get(name) for k in _BEYOND):
+            if said and all(straight_through(subject, rounds, k).get(name) for k in BEYOND):
                 item.grounds = replace(item.grounds, explained="surrogate")
         elif said and name in rounds and not straight and _is_known(subject, name, words):
             item.grounds = replace(item.grounds, explained="surrogate")
+
+
+def _explain_usual(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Let a usual surrogate explain the gradients of a Function that takes steps, if its name or
+    documentation tells of one, and only warn about them otherwise; all that are wrong, or none:
+    what is wrong beside one may be wrong by accident."""
+    wrong = [item for item in findings if item.grounds.explained in (None, "unused")]
+    if not wrong or (subject.op.function is None and subject.op.kind != "library"):
+        return
+    if {item.input for item in wrong} <= usual_surrogates(
+        subject, {item.input or "" for item in wrong}
+    ):
+        said = says_surrogate(subject.op.function or subject.op.defining)
+        for item in wrong:
+            if said:
+                item.grounds = replace(item.grounds, explained="surrogate")
+            elif item.severity == "error":
+                item.severity = "warning"
 
 
 def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
@@ -220,7 +238,7 @@ def _soften_passed_on(subject: Subject, findings: Sequence[Finding]) -> None:
     if not passed:
         return
     rounds = _rounds(subject)
-    meant = said and not _BOUNDED.search(prose(owner))
+    meant = said and not BOUNDED.search(prose(owner))
     for item in passed:
         if meant and (rounds or _stands_still(item)):
             item.grounds = replace(item.grounds, explained="surrogate")
@@ -378,6 +396,22 @@ def _soften_staircases(subject: Subject, findings: Sequence[Finding]) -> None:
             item.severity = "warning"
 
 
+def _explain_clipped(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Explain gradients that are the slope of forward within bounds that backward clamps it to."""
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    for item in findings:
+        explained = item.grounds.explained not in (None, "substitute")
+        if explained or item.input not in positions or subject.op.function is None:
+            continue
+        if clips_slope(subject, positions[item.input]):
+            item.grounds = replace(item.grounds, explained="clipped")
+            item.cause, item.cause_text = (
+                None,
+                "backward returns the slope of forward, clamped to bounds",
+            )
+            item.help = "nothing, if this keeps a gradient from overflowing or vanishing"
+
+
 #: Bound before the code of an op can replace it: on this depends how loud a finding is.
 _bound_equal = torch.equal
 
@@ -391,7 +425,16 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 def _rounds(subject: Subject) -> bool:
     """Whether forward calls a function that rounds; what it compiles is run uncompiled."""
-    watched = _Rounds()
+    return _calls_any(subject, ROUNDING)
+
+
+def _takes_steps(subject: Subject) -> bool:
+    """Whether forward calls a function that rounds, takes signs or compares."""
+    return _calls_any(subject, ROUNDING | SIGNS | COMPARING)
+
+
+def _calls_any(subject: Subject, functions: frozenset[Any]) -> bool:
+    watched = _Watched(functions)
     try:
         with eager(), watched:
             subject.problem.forward()
@@ -400,112 +443,20 @@ def _rounds(subject: Subject) -> bool:
     return watched.seen
 
 
-class _Rounds(TorchFunctionMode):
-    """Notes whether a function that rounds is called."""
+class _Watched(TorchFunctionMode):
+    """Notes whether one of some functions is called."""
 
-    seen = False
+    def __init__(self, functions: frozenset[Any]) -> None:
+        super().__init__()
+        self.seen = False
+        self._functions = functions
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.seen = self.seen or func in ROUNDING
+        self.seen = self.seen or func in self._functions
         return func(*args, **(kwargs or {}))
-
-
-def straight_through(
-    subject: Subject, scaled: Collection[str] = (), factor: float = 1.0
-) -> dict[str, bool]:
-    """Input → whether its gradient is what autograd makes of forward with rounding taken as the
-    identity; empty where forward doesn't round, or consists of other operations than autograd's.
-
-    Args:
-        scaled: inputs whose values are multiplied by ``factor``, so that they exceed bounds.
-    """
-    probe = subject.first_order.judgement.probe(0)
-    names = [item.name for item in subject.run.outputs if item.differentiable]
-    vs = dict(zip(names, probe.cotangents, strict=True))
-    values = [
-        item.value * factor if item.name in scaled else item.value
-        for item in subject.problem.inputs
-    ]
-    own: Sequence[torch.Tensor | None] = probe.gradients
-    equal: dict[str, bool] = {}
-    try:
-        if factor != 1.0:
-            own = subject.problem.pull(vs, values)
-        for bounds_first in (False, True):
-            with _RoundingAsIdentity(bounds_first) as rounding:
-                problem = through_autograd(subject)
-                if problem is None or not rounding.seen:
-                    return {}
-                found = problem.pull(vs, values)
-            for item, mine, other in zip(subject.problem.inputs, own, found, strict=True):
-                if mine is not None and other is not None and _same(mine, other.detach()):
-                    equal[item.name] = True
-    except (OpRaised, ValueError):
-        return {}
-    return equal
 
 
 def _is_known(subject: Subject, name: str, words: str) -> bool:
     """Whether the gradient of an input is that of a usual surrogate for a sign or a spike."""
     position = next(k for k, item in enumerate(subject.problem.inputs) if item.name == name)
-    return _passes_as_identity(subject, name, words) or is_bump_over_step(subject, position)
-
-
-def _passes_as_identity(subject: Subject, name: str, words: str) -> bool:
-    """Whether the gradient of an input, of which forward makes the sign or the like, is that of the
-    identity, or of the identity between -1 and 1; the latter where ``words`` tell of a bound."""
-    position = next(k for k, item in enumerate(subject.problem.inputs) if item.name == name)
-    probe = subject.first_order.judgement.probe(0)
-    names = [item.name for item in subject.run.outputs if item.differentiable]
-    vs = dict(zip(names, probe.cotangents, strict=True))
-    forms = {True} if _BOUNDED.search(words) else {True, False}
-    for factor in (1.0, *_BEYOND):
-        values = subject.problem.values()
-        values[position] = values[position] * factor
-        if len(vs) != 1 or probe.cotangents[0].shape != values[position].shape:
-            return False
-        try:
-            own = subject.problem.pull(vs, values)[position]
-        except OpRaised:
-            return False
-        if own is None:
-            return False
-        inside = values[position].abs() <= 1.0
-        passed = {True: probe.cotangents[0] * inside, False: probe.cotangents[0]}
-        forms = {form for form in forms if _same(own, passed[form])}
-    return bool(forms)
-
-
-def _same(own: torch.Tensor, other: torch.Tensor) -> bool:
-    if own.shape != other.shape or not own.numel():
-        return False
-    bar = ROUNDINGS * torch.finfo(own.dtype).eps * float(own.abs().max())
-    return bool(((own - other).abs() <= bar).all())
-
-
-class _RoundingAsIdentity(TorchFunctionMode):
-    """Gradients pass through functions that round, as if these returned what they are given.
-
-    Args:
-        bounds_first: whether what is rounded and then clamped gets gradients where it lies within
-            the bounds before it is rounded.
-    """
-
-    def __init__(self, bounds_first: bool = False) -> None:
-        super().__init__()
-        self.seen = False
-        self._bounds_first = bounds_first
-        self._rounded: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # kept, so that ids stay
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        value = func(*args, **(kwargs or {}))
-        before = args[0] if args else None
-        if func in ROUNDING and isinstance(before, torch.Tensor) and before.requires_grad:
-            self.seen = True
-            passed = before + (value - before).detach()
-            self._rounded[id(passed)] = passed, before
-            return passed
-        if self._bounds_first and func in _BOUNDING and id(before) in self._rounded:
-            bounded = func(self._rounded[id(before)][1], *args[1:], **(kwargs or {}))
-            return bounded + (value - bounded).detach()
-        return value
+    return passes_as_identity(subject, name, words) or is_bump_over_step(subject, position)

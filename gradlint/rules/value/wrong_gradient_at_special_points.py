@@ -105,6 +105,7 @@ from gradlint.experiments.preconditions import why_not_finite
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.singular_inputs import gradients_under_autograd
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.clipped_slopes import clips_slope
 from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
@@ -223,6 +224,8 @@ def _explanation(
 ) -> Explanation | None:
     if (wrong.position, wrong.where) in limited:
         return "solver"
+    if clips_slope(subject, wrong.position):
+        return "clipped"
     large = subject.once(make_extremes).named("large")
     if large is not None and wrong.where == large.words:
         lost = _as_autograd_has_it(subject, wrong, large)

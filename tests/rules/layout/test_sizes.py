@@ -817,3 +817,48 @@ def test_size_one_in_place_of_a_constant_is_information(probed: Callable[..., Ou
     outcome = probe(probed, "GL706", AroundAnAxis, vectors)
     seen = [(item.cause, item.grounds.explained) for item in outcome.findings]
     assert seen == [("size-one", "broadcast")]
+
+
+class Convolved(Function):
+    """A filter by FFT over twice as many points as there are: of a filter that is longer than
+    these, nothing more is read, and its gradient has no more."""
+
+    @staticmethod
+    def forward(ctx, u, k):
+        n = 2 * u.shape[-1]
+        of_u, of_k = torch.fft.rfft(u, n=n), torch.fft.rfft(k, n=n)
+        ctx.save_for_backward(of_u, of_k)
+        ctx.sizes = u.shape[-1], k.shape[-1]
+        return torch.fft.irfft(of_u * of_k, n=n)[..., : u.shape[-1]]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        of_u, of_k = ctx.saved_tensors
+        size, taps = ctx.sizes
+        of_g = torch.fft.rfft(grad_output, n=2 * size)
+        grad_u = torch.fft.irfft(of_g * of_k.conj(), n=2 * size)[..., :size]
+        return grad_u, torch.fft.irfft(of_g * of_u.conj(), n=2 * size)[..., :taps]
+
+
+class ConvolvedInFull(Convolved):
+    """Reads every tap, whatever their number; backward returns as many as there are points."""
+
+    @staticmethod
+    def forward(ctx, u, k):
+        ctx.save_for_backward(u, k)
+        return u * k.sum(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        u, k = ctx.saved_tensors
+        of_tap = (grad_output * u).sum(-1, keepdim=True)
+        return grad_output * k.sum(-1, keepdim=True), of_tap.expand_as(k)[..., : 2 * u.shape[-1]]
+
+
+@pytest.mark.parametrize(("op", "explained"), [(Convolved, "unread"), (ConvolvedInFull, None)])
+def test_a_filter_that_is_longer_than_what_it_filters(
+    probed: Callable[..., Outcome], op: Any, explained: str | None
+) -> None:
+    found = probe(probed, "GL706", op, torch.randn(3, 4), torch.randn(3, 5)).findings
+    shrunk = [item for item in found if "`u` has shape [3, 1]" in item.message]
+    assert [item.grounds.explained for item in shrunk] == [explained]

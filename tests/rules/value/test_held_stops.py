@@ -102,6 +102,92 @@ class Detached(nn.Module):
         return (x - mean).tanh()
 
 
+class Running(nn.Module):
+    """A root mean square of what was detached, updated where autograd is on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("square", torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.square.mul_(0.9).add_(0.1 * x.detach().square().mean())
+        return x / (self.square + 1e-6).sqrt()
+
+
+class RunningAssigned(Running):
+    """The same, assigned."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.square = 0.9 * self.square + 0.1 * x.detach().square().mean()
+        return x / (self.square + 1e-6).sqrt()
+
+
+class DetachedBesides(Running):
+    """The mean of the batch is detached by mistake, and updates a buffer as well."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = x.square().mean().detach()
+        self.square.mul_(0.9).add_(0.1 * mean)
+        return x / (mean + 1e-6).sqrt()
+
+
+class ByRunning(torch.autograd.Function):
+    """Divides by a running root mean square, which forward updates first."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, square: Tensor) -> Tensor:
+        square.lerp_(x.square().mean(0), 0.1)
+        scale = (square + 1e-6).rsqrt()
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        _, scale = ctx.saved_tensors
+        return g * scale, None
+
+
+class ByRunningTwice(ByRunning):
+    """The same with a factor too many."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        _, scale = ctx.saved_tensors
+        return g * scale * scale, None
+
+
+class ByBatch(ByRunning):
+    """Divides by what the batch says, and takes it as a constant; the buffer is updated besides."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, square: Tensor) -> Tensor:
+        of_batch = x.square().mean(0)
+        square.lerp_(of_batch, 0.1)
+        scale = (of_batch + 1e-6).rsqrt()
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+
+class OfFunction(nn.Module):
+    function: Any = ByRunning
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("square", torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.function.apply(x, self.square)
+        return out
+
+
+class OfFunctionTwice(OfFunction):
+    function = ByRunningTwice
+
+
+class OfBatch(OfFunction):
+    function = ByBatch
+
+
 class Forgotten(nn.Module):
     """A scale that is computed under no_grad and kept nowhere."""
 
@@ -188,6 +274,9 @@ def probe(probed: Probed, module: nn.Module, dtype: torch.dtype) -> Outcome:
         (SpectralFunction, {"weight"}),
         (Averaged, {"x"}),
         (Reassigned, {"x"}),
+        (Running, {"x"}),
+        (RunningAssigned, {"x"}),
+        (OfFunction, {"x"}),
         (Target, {"x", "online"}),
         (Library, {"linear.parametrizations.weight.original"}),
     ],
@@ -210,6 +299,9 @@ def test_what_is_held_on_purpose_is_information(
     [
         (Detached, "warning"),
         (Forgotten, "warning"),
+        (DetachedBesides, "warning"),
+        (OfFunctionTwice, "error"),
+        (OfBatch, "error"),
         (WrongBesides, "error"),
         (WrongSpectralFunction, "error"),
     ],
@@ -220,3 +312,14 @@ def test_other_stops_and_a_wrong_backward_are_not_excused(
     outcome = probe(probed, module(), torch.float64)
     assert outcome.verdict == "fail"
     assert {item.severity for item in outcome.findings} == {severity}
+
+
+@pytest.mark.parametrize(
+    ("function", "severity"), [(ByRunning, "info"), (ByRunningTwice, "error"), (ByBatch, "error")]
+)
+def test_what_a_function_updates_is_held(
+    function: type[torch.autograd.Function], severity: str, probed: Probed
+) -> None:
+    x = torch.randn(5, 4, generator=start(), dtype=torch.float64).requires_grad_()
+    outcome = probed(by_code("GL401"), function, x, torch.ones(4, dtype=torch.float64))
+    assert {item.input: item.severity for item in outcome.findings} == {"x": severity}

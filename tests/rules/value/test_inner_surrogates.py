@@ -51,6 +51,21 @@ class UnsaidRound(ScaledRound):
         return grad_output.clone()
 
 
+class HalvedRound(ScaledRound):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 0.5 * grad_output
+
+
+class SpikeElsewhere(Spike):
+    """A bump, but not over the step."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output / (1.0 + (x - 1.5).abs()).square()
+
+
 class WrongSquare(Function):
     @staticmethod
     def forward(ctx, x):
@@ -219,10 +234,12 @@ def severities(outcome: Outcome) -> set[str]:
 @pytest.mark.parametrize(
     ("functions", "expected"),
     [
-        ((Spike,), {"warning"}),
+        ((Spike,), {"info"}),
+        ((SpikeElsewhere,), {"warning"}),
         ((SurrogateSpike,), {"info"}),
         ((ScaledRound,), {"info"}),
-        ((UnsaidRound,), {"warning"}),
+        ((UnsaidRound,), {"info"}),
+        ((HalvedRound,), {"error"}),
         ((WrongSquare,), {"error"}),
         ((Spike, WrongSquare), {"error"}),
         ((ScaledRound, WrongSquare), {"error"}),
@@ -245,7 +262,7 @@ def test_modules(
         (SignUnbounded, "info"),
         (SignOutside, "warning"),
         (SignHalved, "warning"),
-        (SignUnsaid, "warning"),
+        (SignUnsaid, "info"),
     ],
 )
 def test_layers_of_binary_weights(
