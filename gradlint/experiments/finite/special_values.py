@@ -30,6 +30,9 @@ TINY = 8.0
 #: or of a lower dtype of its own).
 ORTHONORMAL = 1e-5
 
+#: Size of a rotation at most (heuristic: of space, or of a small layer; others cost too much).
+MOST_TURNED = 16
+
 #: Special elements in one input, at most (heuristic: each costs two calls).
 MOST_PLACES = 6
 
@@ -145,16 +148,14 @@ def identity(
 def _identity_like(value: torch.Tensor) -> torch.Tensor | None:
     """The identity in the shape of rotations, None if ``value`` holds none."""
     size = value.shape[-1] if value.dim() and value.is_floating_point() else 0
-    if size < 2:
+    square = value.dim() > 1 and value.shape[-2] == size
+    if not 2 <= size <= MOST_TURNED or not (square or size == 4):
         return None
     eye = torch.eye(size, dtype=value.dtype, device=value.device)
-    near = max(ORTHONORMAL, 4.0 * torch.finfo(value.dtype).eps)
-    if value.dim() > 1 and value.shape[-2] == size:
-        if bool((value @ value.mT - eye).abs().max() <= near):
-            return eye.expand_as(value).clone()
-    elif size == 4 and bool((value.norm(dim=-1) - 1.0).abs().max() <= near):
-        return eye[0].expand_as(value).clone()
-    return None
+    off = value @ value.mT - eye if square else value.norm(dim=-1) - 1.0
+    if not float(off.abs().max()) <= max(ORTHONORMAL, 4.0 * torch.finfo(value.dtype).eps):
+        return None
+    return (eye if square else eye[0]).expand_as(value).clone()
 
 
 def saturated(value: torch.Tensor, low: float, high: float) -> torch.Tensor:

@@ -60,15 +60,18 @@ def unread_axes(
 
 
 def leaves_others_unread(subject: Subject, sample: Sample, change: Mapping[Axis, int]) -> bool:
-    """Whether axes that shrank make forward leave out the last elements of another tensor, all of
-    which it reads at the sample of ``subject``: a filter that is longer than what it filters."""
+    """Whether axes that shrank make forward leave out the last elements of another tensor, and not
+    the first, while it reads both at the sample of ``subject``: a filter that is longer than what
+    it filters. Where nothing of a tensor is read any more, forward has nothing to do at such a
+    size, and backward must cope with that."""
     before = tensors_of(subject.sample)
     if all(new >= before[number].shape[axis] for (number, axis), new in change.items()):
         return False
     changed = {number for number, _ in change}
     return any(
-        _is_last_read(subject, subject.sample, (number, axis))
-        and not _is_last_read(subject, sample, (number, axis))
+        _is_read(subject, subject.sample, number, axis, -1)
+        and not _is_read(subject, sample, number, axis, -1)
+        and _is_read(subject, sample, number, axis, 0)
         for number, tensor in enumerate(before)
         if number not in changed and (tensor.is_floating_point() or tensor.is_complex())
         for axis in range(tensor.dim())
@@ -76,14 +79,14 @@ def leaves_others_unread(subject: Subject, sample: Sample, change: Mapping[Axis,
     )
 
 
-def _is_last_read(subject: Subject, sample: Sample, of: Axis) -> bool:
-    """Whether forward reads the last elements along an axis."""
-    number, axis = of
+def _is_read(subject: Subject, sample: Sample, number: int, axis: int, position: int) -> bool:
+    """Whether forward reads the elements at ``position`` along an axis of a tensor."""
     tensor = tensors_of(sample)[number]
-    last = (tensor, axis, slice(tensor.shape[axis] - 1, tensor.shape[axis]))
+    start = position % tensor.shape[axis]
+    part = (tensor, axis, slice(start, start + 1))
     reference = _outputs(subject, sample)
     return reference is None or not all(
-        _same(reference, _with(subject, sample, *last, value)) for value in TELLING_VALUES
+        _same(reference, _with(subject, sample, *part, value)) for value in TELLING_VALUES
     )
 
 
