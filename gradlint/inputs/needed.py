@@ -26,8 +26,8 @@ from gradlint.inputs.not_found import NoInputsFound
 from gradlint.model.report import Location
 from gradlint.targets.source_file import read_source, shown_path
 
-#: Explained errors that say that a GPU is needed.
-_OF_CUDA = frozenset({"cuda-tensors-only", "cuda-not-available", "triton-without-gpu"})
+#: Explained errors that say that a GPU is needed. (Kernels of Triton also run in its interpreter.)
+_OF_CUDA = frozenset({"cuda-tensors-only", "cuda-not-available"})
 
 #: Errors of Python and of PyTorch that name what is missing.
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
