@@ -258,6 +258,18 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
     return any(_CONSTANT.search(clause) for clause in said)
 
 
+#: A unit in brackets, "[1/A^2]", "[A]", "[rad]", and one that can be nothing else.
+_UNIT = re.compile(
+    r"\s*\[(?:1/)?[a-zA-Zµμ°%]{1,4}(?:\^?-?\d|[²³])?(?:/[a-zA-Z]{1,3}(?:\^?\d|[²³])?)?\]"
+)
+_SURE_UNIT = re.compile(r"\[(?:[^\]\s,]*[/^²³°%µμ][^\]\s,]*|rad|deg|Hz|eV|nm|ms|mm|kg|mol|Pa)\]")
+
+
+def without_units(text: str) -> str:
+    """``text`` without units in brackets, which look like shapes: "defocus [A], angle [rad]"."""
+    return _UNIT.sub("", text) if _SURE_UNIT.search(text) else text
+
+
 def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
     """Whether ``text`` says that a tensor has no dimensions: "an angle (0-d)", "df and scale are
     0-d tensors", "noise: ()", "half_life a scalar", "scalar attack and release", or, where the
@@ -400,8 +412,8 @@ def prose(thing: Any) -> str:
     try:
         source = source_text(thing)
     except Exception:
-        return own
-    return _written(source, own)
+        return without_units(own)
+    return without_units(_written(source, own))
 
 
 def prose_of_arguments(thing: Any) -> str:

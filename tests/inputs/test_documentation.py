@@ -19,6 +19,7 @@ from gradlint.inputs.documentation import (
     documented_sign,
     ranks_in,
     sizes_in_words,
+    without_units,
 )
 
 
@@ -290,3 +291,16 @@ def test_denied_symmetry(text: str, denied: bool) -> None:
 )  # fmt: skip
 def test_sizes_in_words(text: str, sizes: set[tuple[int, ...]]) -> None:
     assert sizes_in_words(text) == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("defocus [A], angle [rad]: 0-dim", "defocus, angle: 0-dim"),
+        ("rate [1/s], k [1/A^2], v [m/s]", "rate, k, v"),
+        ("x [B, T], w [batch, 3]", "x [B, T], w [batch, 3]"),
+        ("values in [0, 1], w [B]", "values in [0, 1], w [B]"),
+    ],
+)
+def test_units(text: str, without: str) -> None:
+    assert without_units(text) == without
