@@ -25,10 +25,12 @@ from gradlint.inputs.documentation import (
     documented_ball,
     documented_dtype,
     documented_interval,
+    documented_rotation,
     documented_scalar,
     documented_sign,
     documented_signs,
     documented_unit,
+    documented_zero_dim,
     names_axis,
     shapes_in,
     starred_rank,
@@ -261,6 +263,12 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
         parameters[0].rank(rank, _SECOND)
 
 
+def _is_rotation(evidence: Evidence, text: str) -> bool:
+    """Whether ``text`` calls a square matrix a rotation."""
+    square = len(evidence.shape) >= 2 and evidence.shape[-1] == evidence.shape[-2]
+    return square and documented_rotation(text, evidence.name)
+
+
 def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:
     """Add what ``text``, and ``item`` of it, say of a parameter."""
     name = re.escape(evidence.name)
@@ -276,11 +284,14 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.rank(len(item.other), _SECOND)
     if item.axes:
         evidence.say("any", _SHAPED)
+    if documented_zero_dim(text, evidence.name, names):
+        evidence.shape = ()
     if not evidence.shape and documented_scalar(text, evidence.name, names):
         evidence.rank(0, _SCALAR)
     if not evidence.domain:
         evidence.domain = (
             next(iter(worded(item.words)), "")
+            or ("orthogonal" if _is_rotation(evidence, text) else "")
             or ("lengths" if documented_unit(text, evidence.name) else "")
             or ("ball" if documented_ball(text, evidence.name, names) else "")
             or ("signs" if documented_signs(text, evidence.name, names) else "")

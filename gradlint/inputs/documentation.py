@@ -284,6 +284,27 @@ def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
     return bool(names) and any(_SCALAR_FIRST.match(part) for part in clauses(text, name, names))
 
 
+#: How a clause about an argument begins that says so in numbers, whatever shape comes later.
+_ZERO_DIM_FIRST = re.compile(
+    r"(?i)\s*:?\s*(?:an?\s+|the\s+)?(?:0-?d(?:im\w*)?\b|zero-dim)(?!\s*(?:\w+\s+)?(?:or|per)\b)"
+)
+
+
+def documented_zero_dim(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says of a tensor that it is 0-dim before it gives another one's shape: "t,
+    rate: 0-dim, x (B, T)"."""
+    return any(_ZERO_DIM_FIRST.match(part) for part in clauses(text, name, names))
+
+
+def documented_rotation(text: str, name: str) -> bool:
+    """Whether ``text`` calls a tensor a rotation: "rotations R1 and R2 (N, 3, 3)", "R: (3, 3)
+    rotation"."""
+    own = rf"(?<![\w.]){re.escape(name)}\b"
+    before = r"\brotations?(?:\s+matri(?:x|ces))?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
+    after = r"[\s:]*(?:\([^()]*\)|\[[^\[\]]*\])?[\s,:]*(?:an?\s+|the\s+)?(?i:rotations?)\b"
+    return re.search(rf"(?i:{before}){own}|{own}{after}", text) is not None
+
+
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
     """What ``text`` says of the parameter ``name``: from each place that names it to the next one
     that introduces another of ``names``, or to the end of the sentence. "row, col: (E,) int64"

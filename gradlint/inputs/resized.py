@@ -20,6 +20,7 @@ import torch
 
 from gradlint.inputs.bounds import kept
 from gradlint.inputs.unlike import made_unlike, some_alike
+from gradlint.inputs.values import turning
 from gradlint.model.related import Axis
 from gradlint.model.sample import Sample, map_tensors
 
@@ -397,7 +398,10 @@ def _as_matrix(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None
     elif bool((before + before.mT).abs().max() <= negligible):
         made = (found - found.mT) / 2
     elif bool((before @ before.mT - eye).abs().max() <= SAME):
-        made = torch.linalg.qr(found.double()).Q.to(found.dtype)
+        made = torch.linalg.qr(found.double()).Q
+        if bool((torch.linalg.det(before.double()) > 0).all()):
+            made = turning(made)
+        made = made.to(found.dtype)
     else:
         made = _as_contraction(found, before)
     return made

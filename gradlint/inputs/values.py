@@ -382,6 +382,14 @@ def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
     return values.sort(-1).values
 
 
+def turning(orthogonal: torch.Tensor) -> torch.Tensor:
+    """Square orthogonal matrices with their last columns reversed where they reflect: what is meant
+    for rotations is right for these alone."""
+    signs = torch.linalg.det(orthogonal).sgn()
+    last = orthogonal[..., -1:] * signs[..., None, None]
+    return torch.cat([orthogonal[..., :-1], last], -1)
+
+
 def _matrices(
     domain: str, shape: list[int], count: int, generator: torch.Generator
 ) -> torch.Tensor:
@@ -392,7 +400,7 @@ def _matrices(
     if domain == "skew":
         return factor - factor.mT
     if domain == "orthogonal":
-        return torch.linalg.qr(factor).Q
+        return turning(torch.linalg.qr(factor).Q)
     if domain == "contraction":
         # The spectral radius is at most the norm, and a norm of 0.6 leaves it room to be moved.
         return 0.6 * factor / torch.linalg.matrix_norm(factor, ord=2, keepdim=True)

@@ -15,8 +15,10 @@ from gradlint.inputs.documentation import (
     documented_nonzero,
     documented_range,
     documented_real,
+    documented_rotation,
     documented_scalar,
     documented_sign,
+    documented_zero_dim,
     ranks_in,
     sizes_in_words,
     without_units,
@@ -304,3 +306,32 @@ def test_sizes_in_words(text: str, sizes: set[tuple[int, ...]]) -> None:
 )
 def test_units(text: str, without: str) -> None:
     assert without_units(text) == without
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        ("t, rate: 0-dim, x (B, T)", "t", True),
+        ("t, rate: 0-dim, x (B, T)", "rate", True),
+        ("t, rate: 0-dim, x (B, T)", "x", False),
+        ("rate: scalar values (B,), t: zero-dimensional", "rate", False),
+        ("rate: 0-dim or (B,)", "rate", False),
+    ],
+)
+def test_zero_dim_before_a_shape(text: str, name: str, found: bool) -> None:
+    assert documented_zero_dim(text, name, ["x", "t", "rate"]) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "found"),
+    [
+        ("angle between rotations R1 and R2 (N, 3, 3)", "R1", True),
+        ("angle between rotations R1 and R2 (N, 3, 3)", "R2", True),
+        ("R: (3, 3) rotation, t: (3,)", "R", True),
+        ("R: (3, 3) rotation, t: (3,)", "t", False),
+        ("rotates x by R (3, 3)", "x", False),
+        ("rotation angle theta (N,)", "theta", False),
+    ],
+)
+def test_rotations(text: str, name: str, found: bool) -> None:
+    assert documented_rotation(text, name) == found

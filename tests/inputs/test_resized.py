@@ -17,6 +17,7 @@ from gradlint.inputs.resized import (
     without_dimensions,
     without_leading_axis,
 )
+from gradlint.inputs.values import turning
 from gradlint.model.sample import Sample
 
 
@@ -87,6 +88,16 @@ def test_zeros_and_ones_signs_and_unit_vectors_still_are() -> None:
     found = changed(sample(ones, 2 * ones - 1, unit), {2: 9, 3: 17}).args
     assert [set(t.unique().tolist()) for t in found[:2]] == [{0.0, 1.0}, {-1.0, 1.0}]
     assert torch.allclose(found[2].norm(dim=-1), torch.ones(9, dtype=torch.float64))
+
+
+def test_rotations_stay_rotations() -> None:
+    generator = torch.Generator().manual_seed(0)
+    factor = torch.randn(4, 3, 3, generator=generator, dtype=torch.float64)
+    rotations = turning(torch.linalg.qr(factor).Q)
+    assert torch.allclose(torch.linalg.det(rotations), torch.ones(4, dtype=torch.float64))
+    found = resized(Sample("", "given", (rotations,)), {(0, 0): 33}, seed=0)
+    assert found is not None
+    assert torch.allclose(torch.linalg.det(found.args[0]), torch.ones(33, dtype=torch.float64))
 
 
 def test_new_rows_differ_from_all_others() -> None:
