@@ -480,7 +480,9 @@ class FurtherSamples:
         op = self.subject.op
         for designed in other_constructions(op, sample):
             yield designed
-            now = [op.constructor.get(name, getattr(op.module, name, 0)) for name in designed.moved]
+            # The instance's own attributes: a property is code of the user's, which may raise.
+            held = vars(op.module) if op.module is not None else {}
+            now = [op.constructor.get(name, held.get(name, 0)) for name in designed.moved]
             if designed.op is None or not all(
                 type(value) is float and value in watched.thresholds for value in now
             ):

@@ -220,3 +220,37 @@ def test_more_values_are_like_those_there_were():
     assert bool((made > 0).all())
     assert torch.allclose(made.sum(-1), torch.ones(3, dtype=torch.float64))
     assert torch.equal(in_shape(rows, (2, 2), seed=0), rows)
+
+
+class Stretched(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        return g * min(ctx.factor, 0.6), None
+
+
+class OnlyWhenTrained(nn.Module):
+    """Keeps its argument under another name; the property of that name is not to be read yet."""
+
+    def __init__(self, factor: float = 0.5):
+        super().__init__()
+        self.kept = factor
+
+    @property
+    def factor(self):
+        return self.kept()
+
+    def forward(self, x):
+        return Stretched.apply(x, self.kept)
+
+
+def test_a_property_named_as_an_argument_of_the_constructor_is_not_read():
+    report = check(OnlyWhenTrained)
+    assert {(f.code, f.sample) for f in report.findings} == {
+        ("GL401", "with factor=0.7 in the constructor")
+    }
