@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from gradlint.experiments.contract.constants import is_constant_by_name
 from gradlint.experiments.contract.meant_gradients import is_of_loss, said_of, why_meant
 from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.finite.extremes import parameters_of
 from gradlint.experiments.returned_gradients import ReturnedGradient, returned_gradients
 from gradlint.experiments.subject import Subject
+from gradlint.targets.signature import signature_of
 
 
 def is_inner_constant(subject: Subject, position: int) -> bool:
@@ -60,13 +63,31 @@ def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
 def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int) -> bool:
     """Whether the input at ``position``, for which a Function inside returned None, may be a
     constant: :func:`is_chosen`, nothing says that a gradient is meant, and its name says that it is
-    a constant, another tensor has none either, or it weights a loss beside a target."""
+    a constant, its default is one, another tensor has none either, or it weights a loss beside a
+    target."""
     if not is_chosen(subject, item, position) or why_gradient_meant(subject, item):
         return False
     without = [one for one in _beside(subject, item) if one.value is None]
     names = item.node.arguments
     others = [name for k, name in enumerate(names) if k != item.position]
-    return len(without) > 1 or is_constant_by_name(names[item.position]) or is_of_loss(others)
+    name = names[item.position]
+    return (
+        len(without) > 1
+        or is_constant_by_name(name)
+        or is_of_loss(others)
+        or _has_constant_default(item.node.function, name)
+    )
+
+
+def _has_constant_default(function: type, name: str) -> bool:
+    """Whether the argument ``name`` of the forward of a Function is a number, or a tensor that
+    requires no grad, where nobody gives it."""
+    signature = signature_of(getattr(function, "forward", function))
+    parameter = signature.parameters.get(name) if signature is not None else None
+    default = parameter.default if parameter is not None else None
+    if isinstance(default, torch.Tensor):
+        return not default.requires_grad
+    return isinstance(default, (int, float, complex))
 
 
 def _beside(subject: Subject, item: ReturnedGradient) -> list[ReturnedGradient]:

@@ -378,6 +378,53 @@ def test_a_constant_by_name_is_one_from_outside_too() -> None:
     assert found == [("GL401", "info", "noise")]
 
 
+class Rescaled(Function):
+    """Where nobody gives the scale, it is a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Any = torch.tensor(1)) -> Tensor:  # noqa: B008
+        ctx.save_for_backward(scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return g * ctx.saved_tensors[0], None
+
+
+class Optional(Rescaled):
+    """None says nothing of what is given."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Any = None) -> Tensor:
+        ctx.save_for_backward(scale)
+        return x * scale
+
+
+class Trained(Rescaled):
+    """Scales by a learnable scale."""
+
+
+def rescaled(x: Tensor, scale: Tensor) -> Tensor:
+    return Rescaled.apply(x, scale)
+
+
+def optional(x: Tensor, scale: Tensor) -> Tensor:
+    return Optional.apply(x, scale)
+
+
+def trained(x: Tensor, scale: Tensor) -> Tensor:
+    return Trained.apply(x, scale)
+
+
+@pytest.mark.parametrize(
+    ("op", "severity"), [(rescaled, "info"), (optional, "warning"), (trained, "warning")]
+)
+def test_what_is_a_number_by_default_is_a_constant_from_outside_too(op: Any, severity: str) -> None:
+    report = gradlint.check(op, select=["GL103", "GL401"], seed=0)
+    found = {(f.severity, f.input) for target in report.targets for f in target.findings}
+    assert found == {(severity, "scale")}
+
+
 class WeightedLoss(Function):
     @staticmethod
     def forward(ctx: Any, pred: Tensor, target: Tensor, w: Tensor) -> Tensor:
