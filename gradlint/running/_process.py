@@ -11,12 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import heap
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from gradlint.base import clock
 from gradlint.model.events import Event
 from gradlint.ops.phase import PHASES
-from gradlint.running import _confine, _keeper, _stack, _wire, _worker, confinement
+from gradlint.running import _builds, _confine, _keeper, _stack, _wire, _worker, confinement
 from gradlint.running import server as _server
 from gradlint.running.events import Done, Forgery, Pid
 from gradlint.running.job import Job
@@ -173,14 +174,26 @@ class Worker:
         """Whether nothing came for the time it was given.
 
         The time that it waited for a processor does not count, so that a busy machine blames no
-        operator; the time that it slept does.
+        operator, and none does in which an extension is built; the time that it slept does.
         """
         if self.ending is not None or time.monotonic() <= self.deadline:
             return False
         limit = self._limit()
         waited = min(self._queued_s() - self._queued, _server.MOST_WAITING * limit)
         self.deadline = max(self.deadline, self._granted + limit + waited)
-        return time.monotonic() > self.deadline
+        now = time.monotonic()
+        if now <= self.deadline:
+            return False
+        if now < self._granted + limit + _builds.MOST_SECONDS and self._building():
+            self.deadline = now + limit
+            return False
+        return True
+
+    def _building(self) -> list[Path]:
+        """The folders in which it is building extensions; none for a confined one, whose word for
+        it is not to be taken."""
+        confined = self._job.confinement is not None
+        return [] if confined else _builds.below(self._process.pid)
 
     def _limit(self) -> float:
         # A worker that is done has but to exit; its keeper may have been stopped.
@@ -200,6 +213,7 @@ class Worker:
             self._phases = self._phases_now()
             self._ask_for_stack()
         self.killed = self.killed or why
+        building = self._building()
         self._kill_group()
         if not wait([self._process.sentinel], _GRAVE_SECONDS):
             self._kill_all()  # the keeper does not do its work
@@ -207,6 +221,7 @@ class Worker:
             self._bury()
         else:
             self._end(None)
+        _builds.release(building)
 
     def refuse(self) -> None:
         """Take nothing more from it, and end it: what it said can't be true."""

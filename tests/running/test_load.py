@@ -50,6 +50,9 @@ class Busy:
     _limit = _process.Worker._limit
     _queued_s = _process.Worker._queued_s
 
+    def _building(self) -> list[Path]:
+        return []
+
 
 @pytest.mark.parametrize(("waited", "overdue"), [(0.0, True), (0.5, True), (2.0, False)])
 def test_waiting_for_a_processor_does_not_count(
