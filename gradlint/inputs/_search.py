@@ -270,10 +270,13 @@ class Search:
 
     def _note_need(self, plan: Plan, trial: Trial) -> None:
         """Note what an attempt lacked beside its arguments, if it got as far as any other."""
-        self._furthest = max(self._furthest, trial.progress)
+        # By instructions alone: a call that takes several lines is made on the first of them, after
+        # its arguments were computed on the others.
+        reached = trial.progress[1::2] or trial.progress
+        self._furthest = max(self._furthest, reached)
         need = needed(trial.failure) if trial.failure is not None else None
         if need is not None:
-            self._needs.append((trial.progress, need))
+            self._needs.append((reached, need))
             self._kinds.add(_kinds(plan))
 
     def _is_lacking(self) -> bool:

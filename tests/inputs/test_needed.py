@@ -161,11 +161,20 @@ def test_what_runs_on_cuda_only_is_said_so(op, forward):
     assert "needs_under_test.py:" in found.need.message
 
 
-def test_what_other_arguments_lead_to_is_no_need(op):
-    """What shapes must be is found on the way to the line that lacks something."""
-    found = lacked(op("assert x.dim() == 4\nassert w.dim() == 1\nreturn _C.run(x, w)", "x, w"))
-    assert found.need.message.startswith(f"{EXTENSION} `_C`")
-    assert found.count <= 60
+def test_a_call_is_made_after_its_arguments_on_later_lines(op):
+    """Sizes that do not fit fail there, and got less far than the call."""
+    call = "return _C(\n    x,\n    y.reshape(x.shape[1], -1),\n)"
+    need = lacked(op(call, "x, y")).need
+    assert need.kind == "extension"
+    assert need.message.startswith(f"{EXTENSION} `_C`")
+
+
+def test_a_call_before_the_line_that_fails_is_no_need(op):
+    """What is missing is left out with a mask, and something else fails behind it."""
+    forward = "if mask is None:\n    return _C(\n    x)\nreturn graph.weights * x"
+    with pytest.raises(NoInputsFound) as caught:
+        infer(from_object(op(forward, "x, graph, mask=None")), 0)
+    assert not isinstance(caught.value, Lacking)
 
 
 @pytest.mark.parametrize(
