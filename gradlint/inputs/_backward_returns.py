@@ -13,14 +13,17 @@ from gradlint.inputs._source import syntax
 #: Weight of the evidence for a number where an argument without a gradient has the name of a
 #: spacing: that of other names of numbers.
 _SPACING = 3.0
+#: Weight of the evidence against a tensor where backward returns None for it, and of that for other
+#: kinds that something else speaks for; and the share of it where a Function inside returns it
+#: (heuristic: half, since gradients may reach the argument in another way).
+_NO_GRADIENT, _OTHER_KINDS, _PASSED_ON = 1.5, 0.7, 0.5
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
 
 def read_returned_to(backward: Callable[..., Any], passed: Sequence[Evidence | None]) -> None:
     """Note of the arguments with which a Function is applied, by their position, those for which
-    its backward returns something else than None: they are tensors. Gradients may reach the others
-    in another way.
+    its backward returns something else than None: they are tensors. The others are less likely so.
 
     Args:
         backward: that of the Function.
@@ -34,6 +37,8 @@ def read_returned_to(backward: Callable[..., Any], passed: Sequence[Evidence | N
         if item is not None and given.get(index, False):
             item.say("tensor", 4.0)
             item.summed = item.summed or index in summed
+        elif item is not None and index in given:
+            _say_no_gradient(item, _PASSED_ON)
 
 
 def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> None:
@@ -56,13 +61,18 @@ def read_returns(backward: Callable[..., Any], parameters: list[Evidence]) -> No
         if given[index]:
             evidence.say("tensor", 4.0)
         else:
-            evidence.say("tensor", -1.5)
-            for kind in ("int", "float", "bool", "index", "mask"):
-                if kind in evidence.weights:
-                    evidence.say(kind, 0.7)
+            _say_no_gradient(evidence, 1.0)
             if _names.is_spacing(evidence.name):
                 evidence.say("float", _SPACING)
             _say_numbers(evidence)
+
+
+def _say_no_gradient(evidence: Evidence, share: float) -> None:
+    """Note that backward returns None: a tensor is less likely."""
+    evidence.say("tensor", -share * _NO_GRADIENT)
+    for kind in ("int", "float", "bool", "index", "mask"):
+        if kind in evidence.weights:
+            evidence.say(kind, share * _OTHER_KINDS)
 
 
 def _say_numbers(whole: Evidence) -> None:
@@ -70,7 +80,7 @@ def _say_numbers(whole: Evidence) -> None:
     for part in whole.fields.values() if not whole.classes else ():
         part.differentiable = False
         part.say("float", 1.0)
-        part.say("tensor", -1.5)
+        part.say("tensor", -_NO_GRADIENT)
         _say_numbers(part)
 
 

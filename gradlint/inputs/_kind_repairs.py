@@ -93,6 +93,10 @@ _KINDS_BY_TYPE: dict[str, tuple[str, ...]] = {
     "List[int]": ("shape",),
     "Device": ("device",),
 }
+#: What functions bound by pybind11 say of arguments of another type, and a type that they take.
+_BOUND = re.compile(r"incompatible function arguments.*?argument types are supported:(.*?)Invoked")
+_BOUND_TYPE = re.compile(r"\w+: (?:typing\.)?(\w+)")
+
 #: What it costs to follow a declared type: less than any guess at what an error means.
 _DECLARED_COST = 0.05
 
@@ -102,6 +106,8 @@ def from_kinds(failed: FailedAttempt) -> Iterator[Plan]:
     text = f"{failed.failure.kind}: {failed.failure.text}"
     if match := _DECLARED.search(text):
         yield from _declared(failed, *match.groups())
+    if match := _BOUND.search(text.replace("\n", " ")):
+        yield from _bound(failed, set(_BOUND_TYPE.findall(match[1])))
     if match := re.search(r"'(\w+)' object has no attribute '(\w+)'", text):
         yield from _attribute(failed, match.group(1), match.group(2))
     for pattern, kinds, now in _KINDS_BY_ERROR:
@@ -127,6 +133,24 @@ def _declared(failed: FailedAttempt, wanted: str, argument: str, found: str) -> 
     for name in named:
         if _type_name(failed.plan.guess(name)) == found:
             yield from _to(failed, name, kinds, _DECLARED_COST)
+
+
+def _bound(failed: FailedAttempt, wanted: set[str]) -> Iterator[Plan]:
+    """Fractions on the failing line, or all where none is there, become integers at once, where
+    the called function takes those and says nothing of fractions."""
+    if not wanted & {"int", "SupportsInt"} or wanted & {"float", "SupportsFloat"}:
+        return
+    fractions = [
+        name
+        for name, guess in zip(failed.plan.names, failed.plan.guesses, strict=True)
+        if isinstance(guess, ValueGuess) and type(guess.value) is float
+    ]
+    changed = failed.plan
+    for name in [name for name in failed.blamed() if name in fractions] or fractions:
+        integers = of_kind(failed.evidence.get(name) or Evidence(name), "int")
+        changed = changed.changed(name, integers[0][0], _DECLARED_COST)
+    if changed is not failed.plan:
+        yield changed
 
 
 def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from gradlint.inputs._backward_returns import read_returned_to
+from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._infer import infer
 from gradlint.inputs.documentation import names_axis
 from gradlint.targets.build import from_object
@@ -125,3 +127,66 @@ def test_vertices_are_rows_and_cells_are_rows_of_their_numbers() -> None:
     verts, tets = infer(from_object(Volumes), 0)[0].args
     assert verts.shape[1:] == (3,)
     assert (tets.dtype, tets.dim(), tets.shape[1]) == (torch.int64, 2, 4)
+
+
+_TAKES = (
+    "backward(): incompatible function arguments. The following argument types are supported:\n"
+    "    1. (arg0: torch.Tensor, arg1: {})  -> torch.Tensor\n\nInvoked with: ..."
+)
+
+
+def _compiled(grad, low, high, kinds):
+    """As a function of a compiled extension, which says what it takes."""
+    integers = "SupportsInt" in kinds
+    if integers and not (type(low) is type(high) is int):
+        raise TypeError(_TAKES.format(kinds))
+    if not integers and not (type(low) is type(high) is float and low < high):
+        raise TypeError(_TAKES.format(kinds))
+    return grad * (high - low)
+
+
+class OfLevels(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, low_level, high_level):
+        ctx.levels = low_level, high_level
+        return x * (high_level - low_level)
+
+    @staticmethod
+    def backward(ctx, grad):
+        low, high = ctx.levels
+        taken = "typing.SupportsInt | typing.SupportsIndex"
+        return _compiled(grad, low, high, taken), None, None
+
+
+class OfFractions(OfLevels):
+    @staticmethod
+    def backward(ctx, grad):
+        return _compiled(grad, *ctx.levels, "typing.SupportsFloat | int"), None, None
+
+
+def of_levels(x, low_level, high_level):
+    return OfLevels.apply(x, low_level, high_level)
+
+
+@pytest.mark.parametrize("op", [OfLevels, of_levels])
+def test_integers_where_a_compiled_function_takes_nothing_else(op):
+    _, *levels = infer(from_object(op), 0)[0].args
+    assert [type(level) for level in levels] == [int, int]
+
+
+def test_fractions_where_a_compiled_function_takes_them():
+    _, *levels = infer(from_object(OfFractions), 0)[0].args
+    assert [type(level) for level in levels] == [float, float]
+
+
+def _backward(ctx, grad):
+    return grad, None, None
+
+
+def test_what_a_function_inside_has_no_gradient_for_is_rather_a_number():
+    passed = [Evidence("x"), Evidence("low"), Evidence("high")]
+    for item in passed[:2]:
+        item.say("float", 0.4)  # less than nothing at all speaks for a tensor
+        assert item.ordered_kinds()[0] == ("tensor", 0.0)
+    read_returned_to(_backward, passed)
+    assert [item.ordered_kinds()[0][0] for item in passed] == ["tensor", "float", "tensor"]
