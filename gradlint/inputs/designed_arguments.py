@@ -237,12 +237,23 @@ def is_written_for(moved: Mapping[str, Any]) -> bool:
 def selected_count(op: Op, sample: Sample) -> int:
     """How many elements of an axis are selected at ``sample``, by the name of an integer argument,
     such as ``top_k``: of several the most; 0 where there is none."""
+    values = _integers_at(op, sample).items()
+    return max((value for name, value in values if _names.selects(name)), default=0)
+
+
+def iteration_counts(op: Op, sample: Sample) -> dict[str, int]:
+    """How often forward iterates at ``sample``, by the names of integer arguments."""
+    values = _integers_at(op, sample).items()
+    return {name: value for name, value in values if _ITERATIONS.fullmatch(name)}
+
+
+def _integers_at(op: Op, sample: Sample) -> dict[str, int]:
+    """The arguments that are integers at ``sample``, defaults included."""
     names = positional_names(op.signature, len(sample.args))
     given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
     parameters = op.signature.parameters.values() if op.signature is not None else ()
-    defaults = {item.name: item.default for item in parameters}
-    values = {**defaults, **given}.items()
-    return max((v for name, v in values if type(v) is int and _names.selects(name)), default=0)
+    values = {**{item.name: item.default for item in parameters}, **given}
+    return {name: value for name, value in values.items() if type(value) is int}
 
 
 def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
@@ -396,7 +407,7 @@ def _axes(now: int, rank: int) -> list[int]:
 
 
 #: Names of the number of iterations, of which an op says how many it needs.
-_ITERATIONS = re.compile(r"(?:n_?|num_?|max_?|k_?)?iter(?:s|ations?)?|max_?steps")
+_ITERATIONS = re.compile(r"(?:n_?|num_?|max_?|k_?|\w+_)?iter(?:s|ations?)?|max_?steps")
 
 
 def _integers(name: str, now: int) -> list[int]:

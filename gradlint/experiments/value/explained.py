@@ -18,7 +18,10 @@ from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.coarse_storage import right_when_kept_fine
 from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
-from gradlint.experiments.value.solver_tolerance import right_when_converged
+from gradlint.experiments.value.solver_tolerance import (
+    right_when_converged,
+    right_with_more_iterations,
+)
 from gradlint.experiments.value.stopped_gradients import GradientStops
 from gradlint.inputs.stand_ins import is_stand_in, reads_beyond, watched
 from gradlint.model.report import Explanation
@@ -59,7 +62,9 @@ def what_explains(
         return {"explained": "measurement"}
     sample = subject.sample
     explained: Explanation | None = None
-    if right_when_converged(subject, position, relative_error):
+    if right_when_converged(subject, position, relative_error) or right_with_more_iterations(
+        subject, position
+    ):
         explained = "solver"
     elif right_when_kept_fine(subject, position):
         explained = "stored"

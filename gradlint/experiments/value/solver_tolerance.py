@@ -22,7 +22,7 @@ from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.iterations import run_counted
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed_arguments import with_arguments
+from gradlint.inputs.designed_arguments import iteration_counts, with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -56,6 +56,10 @@ UNSEEN = 1e-3
 #: Times as many iterations that are tried where an integer argument may be their number, and the
 #: least such number (heuristic: smaller integers are axes, sizes and flags).
 MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
+
+#: The number of iterations that is tried where an argument that was guessed, or its default, is one
+#: by its name (heuristic: bisection, which is slow, needs 53 for all digits of float64).
+ENOUGH_ITERATIONS = 60
 
 #: Relative change of a gradient below which more iterations make no difference, and from which on
 #: they do (heuristic: converged iterates differ by roundings, others visibly).
@@ -160,6 +164,29 @@ def right_when_converged(subject: Subject, position: int, relative_error: float)
     return decision.verdicts[0] in (AGREES, ROUNDED)
 
 
+def right_with_more_iterations(subject: Subject, position: int) -> bool:
+    """Whether forward iterates as often as an argument says, by its name, that nobody gave, and the
+    gradient of input ``position`` agrees with differences once that is often enough."""
+    if subject.sample.origin != "inferred":
+        return False
+    for name, count in iteration_counts(subject.op, subject.sample).items():
+        if not 0 < count < ENOUGH_ITERATIONS:
+            continue
+        sample = with_arguments(subject.op, subject.sample, {name: ENOUGH_ITERATIONS})
+        longer = subject.problem.at(sample)
+        function = replace(first_order(longer), project=subject.first_order_map.project)
+        try:
+            _, _, call_s = run_counted(longer, Tightened())
+            if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
+                continue
+            decision = decide(function, seed=subject.seed, inputs=[position])
+        except OpRaised:
+            continue
+        if decision.verdicts[0] in (AGREES, ROUNDED):
+            return True
+    return False
+
+
 def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:
     """Whether forward iterates as often as an integer says, an argument or an attribute of the
     module, and that is enough at the sample and too little at ``values``: with more iterations, the
@@ -237,7 +264,14 @@ def convergence_error(subject: Subject) -> float:
 def tolerance_cause(subject: Subject) -> Cause:
     """The cause that forward stops at a tolerance, with its own error where that was measured."""
     solver = subject.once(find_solver)
-    error = math.nan if solver is None else solver.error
+    if solver is None:
+        return Cause(
+            "solver-tolerance",
+            "solver tolerance: forward stops before it has converged: with "
+            f"{ENOUGH_ITERATIONS} iterations the gradient agrees with differences",
+            "to judge the gradient, check the op with more iterations",
+        )
+    error = solver.error
     measured = (
         "it took too long to converge further"
         if math.isnan(error)

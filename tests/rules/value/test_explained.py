@@ -520,3 +520,51 @@ def test_none_for_a_documented_constant(
     scores, gains = normal(3, 4).requires_grad_(), normal(3, 4, seed=1).requires_grad_()
     outcome = as_loud_as_evidence(probed(by_code("GL103"), op, scores, gains))
     assert [(item.input, item.severity) for item in outcome.findings] == [("gains", severity)]
+
+
+def bisection(share: float) -> type:
+    """The z of each row for which relu(x - z) sums to one, and its implicit gradient."""
+
+    class Bisection(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, num_iters: int = 5) -> torch.Tensor:
+            low, high = x.amax(-1, keepdim=True) - 1, x.amax(-1, keepdim=True)
+            for _ in range(num_iters):
+                z = (low + high) / 2
+                above = (x - z).relu().sum(-1, keepdim=True) > 1
+                low, high = torch.where(above, z, low), torch.where(above, high, z)
+            ctx.save_for_backward(x > low)
+            return (low + high) / 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            (chosen,) = ctx.saved_tensors
+            return share * grad * chosen / chosen.sum(-1, keepdim=True), None
+
+    return Bisection
+
+
+def severities(report: Any) -> set[tuple[str, str, Any]]:
+    return {
+        (item.code, item.severity, item.grounds.explained)
+        for target in report.targets
+        for item in target.findings
+    }
+
+
+def test_few_iterations_that_nobody_gave_are_no_fault() -> None:
+    report = gradlint.check(bisection(1.0), select=["GL401"], order=1, seed=0)
+    assert severities(report) == {("GL401", "info", "solver")}
+    (finding,) = report.targets[0].findings
+    assert "with 60 iterations the gradient agrees" in finding.cause_text
+
+
+def test_a_wrong_implicit_gradient_is_a_fault_after_few_iterations() -> None:
+    report = gradlint.check(bisection(0.9), select=["GL401"], order=1, seed=0)
+    assert severities(report) == {("GL401", "error", None)}
+
+
+def test_few_iterations_that_were_given_are_judged_as_they_are() -> None:
+    x = normal(3, 4).requires_grad_()
+    report = gradlint.check(bisection(1.0), (x, 5), select=["GL401"], order=1, seed=0)
+    assert severities(report) == {("GL401", "error", None)}
