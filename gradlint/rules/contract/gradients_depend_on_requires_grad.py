@@ -177,7 +177,10 @@ def _frozen(subject: Subject, chosen: list[int], reported: set[int]) -> list[Fin
         if _OF_OUTPUTS in reported:
             return []
         reported.add(_OF_OUTPUTS)
-        return [_output_finding(subject, changed_output, when)]
+        changed = _output_finding(subject, changed_output, when)
+        if _takes_whole_numbers(subject, baseline.cotangents, flags):
+            changed = replace(changed, grounds=subject.grounds(explained="other-function"))
+        return [changed]
     found = []
     differences = baseline.differences(gradients, among=chosen)
     if subject.problem.fills_grad and all(gradient is None for gradient in gradients):
@@ -209,6 +212,35 @@ def _changed_output(baseline: Baseline, outputs: Sequence[Output]) -> Difference
         if difference is not None:
             return difference
     return None
+
+
+def _takes_whole_numbers(
+    subject: Subject, cotangents: dict[str, torch.Tensor], flags: list[bool]
+) -> bool:
+    """Whether forward returns the same with and without the frozen inputs once one guessed input
+    holds whole numbers, none of them zero: a zero point, which one way converts to integers. Two
+    calls for each input, where one was found to change the outputs."""
+    values = subject.problem.values()
+    if subject.sample.origin != "inferred":
+        return False
+    for position, value in enumerate(values):
+        if value.is_complex():
+            continue
+        whole = [*values[:position], value.round() + 1.0 * (value >= -0.5), *values[position + 1 :]]
+        try:
+            alike, frozen = (
+                pull_altered(subject.problem, cotangents, values=whole, requires_grad=asked)[0]
+                for asked in ([True] * len(flags), flags)
+            )
+        except OpRaised:
+            continue
+        if len(alike) == len(frozen) and all(
+            one.value.shape == other.value.shape
+            and torch.allclose(one.value, other.value, rtol=share_of(one.value.dtype), atol=0.0)
+            for one, other in zip(alike, frozen, strict=True)
+        ):
+            return True
+    return False
 
 
 def _output_finding(subject: Subject, difference: Difference, when: str) -> Finding:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.experiments.contract.requires_grad_subsets import MOST, subsets
 from gradlint.model.rule import Outcome
@@ -150,6 +151,34 @@ def test_an_output_that_changes_where_an_input_is_frozen(probed: Probed) -> None
     assert finding.message == expected
     assert (finding.output, finding.severity) == ("output", "error")
     assert "what a frozen input adds" in finding.help
+
+
+def shifted(x, beta):
+    """A short cut, which holds beta as an integer, is taken where nothing asks for it."""
+    return x + (beta if beta.requires_grad else beta - beta.frac()) * 0.5
+
+
+def left_out(x, beta):
+    return x + beta * 0.5 if beta.requires_grad else x
+
+
+def scaled_whole(x, beta):
+    """Wrong for whole numbers as well."""
+    return x + (beta if beta.requires_grad else (beta - beta.frac()) * 2) * 0.5
+
+
+@pytest.mark.parametrize(
+    ("op", "severity"), [(shifted, "info"), (left_out, "error"), (scaled_whole, "error")]
+)
+def test_an_output_that_changes_unless_numbers_are_whole(op: Any, severity: str) -> None:
+    report = gradlint.check(op, select=["GL110"], seed=0)
+    assert [f.severity for t in report.targets for f in t.findings] == [severity]
+
+
+def test_numbers_that_were_given_are_meant() -> None:
+    x, beta = (torch.tensor(1.3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    report = gradlint.check(shifted, (x, beta), select=["GL110"], seed=0)
+    assert [f.severity for t in report.targets for f in t.findings] == ["error"]
 
 
 def test_outputs_for_backward_alone_may_be_left_out(probed: Probed) -> None:
