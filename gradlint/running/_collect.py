@@ -322,6 +322,26 @@ class Collector:
         note = f"not tried: {phase} took more than {timeout:g} s on inputs that this check chose"
         self.report.checks.append(Check(code, "skipped", sample, note=note))
 
+    def took_long(self, phase: str, timeout: float) -> bool:
+        """Note that what was running could not end in time on guessed inputs, although
+        calls return, as they did before; whether that is so. An iteration may converge sooner at
+        the inputs that the op is meant for."""
+        if self.current is None:
+            return False
+        code, sample = self.current
+        guessed = any(
+            one.label == sample and one.origin == "inferred" for one in self.report.samples
+        )
+        if not guessed or not any(self._judged()):
+            return False
+        if code in _BESIDE_RULES:
+            self.add_note(f"{code} did not end: {phase} is slow")
+            return True
+        note = f"{phase} is slow: this check took more than {timeout:g} s; give other inputs "
+        note += "(--inputs), or more time (--timeout)"
+        self.report.checks.append(Check(code, "inconclusive", sample, note=note))
+        return True
+
     def finish(self) -> TargetReport:
         """The report, with its verdict, and every finding's consequences under it."""
         self.report.findings = grouped(self.report.findings)

@@ -59,6 +59,8 @@ class Ending:
         lost: whether the server ended, and took the worker with it.
         orphaned: whether the worker's keeper ended before it did.
         left: how many processes that the op had started were ended with the worker.
+        called_s: for how long the user's code had run when it was killed, since it was entered
+            last; 0 where it was not running.
     """
 
     exit_code: int | None
@@ -71,6 +73,7 @@ class Ending:
     lost: bool = False
     orphaned: bool = False
     left: int = 0
+    called_s: float = 0.0
 
     @property
     def signal_name(self) -> str | None:
@@ -95,6 +98,7 @@ class Worker:
         self._dumped = bytearray()
         self._finished = False
         self._phases: tuple[str, str] | None = None
+        self._called_s = 0.0
         self.killed: str | None = None
         self.ending: Ending | None = None
         self._watched = job.interpreter is not None
@@ -122,7 +126,7 @@ class Worker:
         self._close()
         context = _server.context(self._job.interpreter)
         # Memory of its own: what an op does to the descriptor of it concerns no other worker.
-        self._phase = heap.Arena(3)
+        self._phase = heap.Arena(_worker.SHARED_BYTES)
         key = _wire.new_key()
         events, write_events = _wire.channel(context)
         output, write_output = context.Pipe(duplex=False)
@@ -211,6 +215,9 @@ class Worker:
         if why == "timeout" and self.killed is None:
             # The signal that asks for the stack may wake what slept, so look before.
             self._phases = self._phases_now()
+            if self._phases[0] in _worker.USER_PHASES:
+                (entered,) = _worker.TIME.unpack_from(self._phase.buffer, _worker.ENTERED)
+                self._called_s = time.monotonic() - entered
             self._ask_for_stack()
         self.killed = self.killed or why
         building = self._building()
@@ -372,6 +379,7 @@ class Worker:
             lost,
             orphaned,
             left,
+            self._called_s,
         )
         if exit_code is not None:
             self._process.close()

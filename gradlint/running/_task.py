@@ -111,6 +111,11 @@ class Task(Protocol):
         """Whether anybody waits for what comes of it."""
 
 
+#: Share of the time-out that a call may have taken when it came, so that the op counts as slow and
+#: not as hanging (heuristic: then at least a few calls have returned since the last event).
+RETURNS = 0.25
+
+
 class TargetTask:
     """Checks one operator, in as many workers as its crashes call for.
 
@@ -428,11 +433,18 @@ class TargetTask:
             how = "timed out" if ending.killed == "timeout" else "process crashed"
             if self._collector.accepts_end(f"{how} while it ran"):
                 return False
-        in_op = ending.phase in ("forward", "backward")
-        if ending.killed == "timeout" and in_op and self._collector.chose_inputs():
-            self._collector.too_slow(ending.phase, self.timeout)
+        return not self._is_slow(ending) and self._add(self._finding(ending))
+
+    def _is_slow(self, ending: Ending) -> bool:
+        """Whether a time-out says only that calls at inputs of gradlint's choice take long; it is
+        noted then."""
+        if ending.killed != "timeout" or ending.phase not in ("forward", "backward"):
             return False
-        return self._add(self._finding(ending))
+        if self._collector.chose_inputs():
+            self._collector.too_slow(ending.phase, self.timeout)
+            return True
+        returned = ending.called_s < RETURNS * self.timeout
+        return returned and self._collector.took_long(ending.phase, self.timeout)
 
     def _left_out(self, ending: Ending) -> bool:
         """Whether what was running could not end for what gradlint chose or kept, and is noted."""

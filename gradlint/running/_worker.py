@@ -8,8 +8,10 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import struct
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -66,6 +68,14 @@ CHANNEL_GONE = 97
 #: Phases in which the user's code runs.
 USER_PHASES = ("import", "inputs", "forward", "backward")
 
+#: Size of the memory that a worker shares with its parent, and where in it stands the time at which
+#: the user's code was entered last, by the clock of the system that all processes share.
+SHARED_BYTES, ENTERED = 16, 8
+TIME = struct.Struct("d")
+
+#: Bound before an operator can replace them.
+_write_time, _now = TIME.pack_into, time.monotonic
+
 #: What may be sent while the user's code runs; anything else was sent by that code.
 _SENT_BY_USERS = (Building, Exiting, Forgery)
 
@@ -85,8 +95,9 @@ def serve(
         key: of this worker's frames; wiped here.
         events, output, dumps: write ends of the channel for events, and of the pipes for what the
             user's code prints and for Python stacks.
-        shared: memory for three bytes: the phase, the last one that ran the user's code, and how
-            many processes were ended with the worker (``_keeper.LEFT``).
+        shared: memory of :data:`SHARED_BYTES`: the phase, the last one that ran the user's code,
+            how many processes were ended with the worker (``_keeper.LEFT``), and from byte
+            :data:`ENTERED` on when that code was entered last.
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
@@ -328,6 +339,7 @@ class PhaseWatch:
         self.in_user_code = PHASES[index] in USER_PHASES
         if self.in_user_code:
             self._shared[1] = index
+            _write_time(self._shared, ENTERED, _now())
             self.last_user_phase = PHASES[index]
 
     def in_child(self) -> None:
