@@ -131,7 +131,9 @@ def _declared(failed: FailedAttempt, wanted: str, argument: str, found: str) -> 
     kinds = _KINDS_BY_TYPE.get(re.sub(r"^Optional\[(.*)\]$", r"\1", wanted), ())
     named = [argument] if argument in failed.plan.names else failed.blamed()
     for name in named:
-        if _type_name(failed.plan.guess(name)) == found:
+        # ``list(shape)`` of a tensor is a list of tensors.
+        listed = argument == name and (wanted, found) == ("List[int]", "list")
+        if _type_name(failed.plan.guess(name)) in ((found, "Tensor") if listed else (found,)):
             yield from _to(failed, name, kinds, _DECLARED_COST)
 
 

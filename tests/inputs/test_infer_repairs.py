@@ -485,3 +485,22 @@ def test_what_is_put_one_behind_the_other_gets_as_long():
     made = list(repairs(FailedAttempt(start, Failure("forward", "RuntimeError", text))))
     assert made[0].guess("x").axes == made[0].guess("y").axes
     assert made[0].guess("z").axes != made[0].guess("x").axes
+
+
+@pytest.mark.parametrize(
+    ("argument", "found", "follows"),
+    [
+        ("y", "list", True),  # list(y)
+        ("y", "Tensor", True),
+        ("y", "str", False),
+        ("sizes", "list", False),  # of another argument: which one is not known
+    ],
+)
+def test_a_list_of_integers_that_an_operator_declares(argument, found, follows):
+    text = f"op() Expected a value of type 'List[int]' for argument '{argument}' but instead "
+    text += f"found type '{found}'."
+    failed = FailedAttempt(plan(), Failure("forward", "RuntimeError", text))
+    assert follows is any(
+        isinstance(other.guess("y"), ValueGuess) and other.guess("y").kind == "shape"
+        for other in repairs(failed)
+    )
