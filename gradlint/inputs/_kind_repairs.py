@@ -138,21 +138,25 @@ def _declared(failed: FailedAttempt, wanted: str, argument: str, found: str) -> 
 
 
 def _bound(failed: FailedAttempt, wanted: set[str]) -> Iterator[Plan]:
-    """Fractions on the failing line, or all where none is there, become integers at once, where
-    the called function takes those and says nothing of fractions."""
-    if not wanted & {"int", "SupportsInt"} or wanted & {"float", "SupportsFloat"}:
-        return
+    """Fractions on the failing line, or all where none is there, become what the called function
+    takes beside other things: integers, at once, where it says nothing of fractions; or one of them
+    becomes a tensor."""
     fractions = [
         name
         for name, guess in zip(failed.plan.names, failed.plan.guesses, strict=True)
         if isinstance(guess, ValueGuess) and type(guess.value) is float
     ]
-    changed = failed.plan
-    for name in [name for name in failed.blamed() if name in fractions] or fractions:
-        integers = of_kind(failed.evidence.get(name) or Evidence(name), "int")
-        changed = changed.changed(name, integers[0][0], _DECLARED_COST)
-    if changed is not failed.plan:
-        yield changed
+    passed = [name for name in failed.blamed() if name in fractions] or fractions
+    if wanted & {"int", "SupportsInt"} and not wanted & {"float", "SupportsFloat"}:
+        changed = failed.plan
+        for name in passed:
+            integers = of_kind(failed.evidence.get(name) or Evidence(name), "int")
+            changed = changed.changed(name, integers[0][0], _DECLARED_COST)
+        if changed is not failed.plan:
+            yield changed
+    if "torch" in wanted:
+        for name in fractions:
+            yield from _to(failed, name, ("tensor",), 2 * _DECLARED_COST)
 
 
 def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:

@@ -504,3 +504,14 @@ def test_a_list_of_integers_that_an_operator_declares(argument, found, follows):
         isinstance(other.guess("y"), ValueGuess) and other.guess("y").kind == "shape"
         for other in repairs(failed)
     )
+
+
+def test_a_tensor_where_a_compiled_function_takes_no_number():
+    text = "forward(): incompatible function arguments. The following argument types are "
+    text += "supported:\n    1. (arg0: torch.Tensor, arg1: torch.Tensor)\n\nInvoked with: 0.5"
+    start = plan(scale=0.5, levels=4)
+    first = next(repairs(FailedAttempt(start, Failure("forward", "TypeError", text))))
+    assert isinstance(first.guess("scale"), TensorGuess)
+    assert first.guess("scale").axes == ()
+    assert first.cost - start.cost < 0.2  # before what an error only hints at
+    assert first.guess("levels") == start.guess("levels")
