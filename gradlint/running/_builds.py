@@ -24,15 +24,15 @@ _BUILDER, _LOCK = "ninja", "lock"
 def below(pid: int | None) -> list[Path]:
     """The folders in which extensions are being built by processes that ``pid`` started, or those
     that they started; empty where /proc does not tell."""
-    found = []
+    found: dict[Path, None] = {}  # a process that it forks has its name until it runs another
     left = [pid] if pid is not None else []
     while left:
         for child in _keeper.children(left.pop()):
             left.append(child)
             with suppress(OSError):
                 if Path(f"/proc/{child}/comm").read_text().strip() == _BUILDER:
-                    found.append(Path(os.readlink(f"/proc/{child}/cwd")))
-    return found
+                    found[Path(os.readlink(f"/proc/{child}/cwd"))] = None
+    return list(found)
 
 
 def release(folders: list[Path]) -> None:
