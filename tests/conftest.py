@@ -51,6 +51,7 @@ SLOW = (
     "running/test_divided.py",
     "running/test_supervision.py",
     "running/test_confirming.py",
+    "running/test_held_modules.py",
     "running/test_attacks.py",
     "running/test_hostile.py",
     "kernels/test_emulation.py",
@@ -101,6 +102,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "loadfile"
         config.option.loadscopereorder = False
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m slow``, no other file need be imported."""
+    asked = config.option.markexpr == "slow" and collection_path.suffix == ".py"
+    return True if asked and collection_path not in {HERE / name for name in SLOW} else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
