@@ -25,6 +25,7 @@ from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gather import has_imaginary
 from gradlint.inputs._gradient_repairs import as_real, keeps_axes
+from gradlint.inputs._made_with import plans_of_constructor
 from gradlint.inputs._moves import (
     SQUARE_COST,
     like_returned,
@@ -254,7 +255,8 @@ class Search:
         beyond = frozenset(k.partition(".")[0] for k, v in self.evidence.items() if v.beyond)
         first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
-        for plan in (first, *examples, *_alternatives(first)):
+        made_with = plans_of_constructor(self.op, self.evidence, first)
+        for plan in (first, *examples, *made_with, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
