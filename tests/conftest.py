@@ -103,6 +103,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m slow``, no other file need be imported."""
+    asked = config.option.markexpr == "slow" and collection_path.suffix == ".py"
+    return True if asked and collection_path not in {HERE / name for name in SLOW} else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files first, all others in their order; slow ones marked, and left out of a run
     of the whole suite that does not choose by marks."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import _thread
 import copy
 import ctypes
+import gc
 import importlib
 import importlib.util
 import json
@@ -63,6 +64,19 @@ _LEAVES: dict[str, Callable[[Any], Any]] = {
     "device": torch.device,
     "complex": lambda parts: complex(*parts),
 }
+
+#: How many times a module is asked for before a process is kept that holds it: its import is then
+#: done once more, and never again (heuristic: two operators confirmed by two processes each).
+WORTH_HOLDING = 4
+
+#: How many modules are held at once, the latest ones: runs go through one file after another.
+MOST_HELD = 4
+
+#: Bytes of a request that says which module it is about, at most: what such a socket takes.
+MOST_REQUEST = 1 << 17
+
+#: Seconds that a held module may take to be imported. Whoever waits does not wait for that.
+_HOLDING_SECONDS = 60
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -175,15 +189,18 @@ class _Op:
     Args:
         wanted: where it is, how it is made and called (``checking/confirmable.py``).
         arrays: the tensors of the call.
+        module: its module, if this process has that already.
     """
 
-    def __init__(self, wanted: dict[str, Any], arrays: list[torch.Tensor]) -> None:
+    def __init__(
+        self, wanted: dict[str, Any], arrays: list[torch.Tensor], module: Any = None
+    ) -> None:
         self._wanted = wanted
         self._arrays = arrays
         self._grad = torch.autograd.grad
         self._call = torch.func.functional_call
         self._draw()
-        found = _found(wanted)
+        found = _found(imported(wanted) if module is None else module, wanted["attribute"])
         if isinstance(found, type) and issubclass(found, torch.autograd.Function):
             found = found.apply
         elif isinstance(found, type):
@@ -208,12 +225,7 @@ class _Op:
 
     def _draw(self) -> None:
         """Random numbers are the same at every call."""
-        seed = self._wanted["seed"]
-        torch.default_generator.manual_seed(seed)
-        random.seed(seed)
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed(seed)
+        _draw_from(self._wanted["seed"])
 
     def _forward(self, values: list[torch.Tensor]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         wanted = self._wanted
@@ -237,8 +249,16 @@ def differentiable(output: torch.Tensor) -> bool:
     return output.requires_grad and (output.is_floating_point() or output.is_complex())
 
 
-def _found(wanted: dict[str, Any]) -> Any:
-    """What the attribute in ``wanted`` is in its module, which is imported."""
+def _draw_from(seed: int) -> None:
+    torch.default_generator.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed)
+
+
+def imported(wanted: dict[str, Any]) -> Any:
+    """The module that ``wanted`` names, where it says."""
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
@@ -251,14 +271,15 @@ def _found(wanted: dict[str, Any]) -> Any:
             _executed(os.path.splitext(os.path.basename(name))[0], name)
         else:
             importlib.import_module(name)
-    thing: Any
     if wanted["file"]:
-        thing = _executed(wanted["name"], wanted["file"])
-    elif wanted["name"] == "torch":
-        thing = torch
-    else:
-        thing = importlib.import_module(wanted["name"])
-    for part in wanted["attribute"]:
+        return _executed(wanted["name"], wanted["file"])
+    return torch if wanted["name"] == "torch" else importlib.import_module(wanted["name"])
+
+
+def _found(module: Any, attribute: list[str]) -> Any:
+    """What the ``attribute``, of names one in the other, is in ``module``."""
+    thing = module
+    for part in attribute:
         if not hasattr(thing, part) and hasattr(thing, "__path__"):
             importlib.import_module(f"{thing.__name__}.{part}")
         thing = getattr(thing, part)
@@ -304,8 +325,13 @@ def _tensors(returned: Any) -> Iterator[torch.Tensor]:
 
 
 # -- The process -----------------------------------------------------------------------------------
-def answer(reader: int, writer: int) -> None:
-    """Load one op and answer requests about it, until nobody asks any more."""
+def answer(reader: int, writer: int, module: Any = None) -> None:
+    """Load one op and answer requests about it, until nobody asks any more.
+
+    Args:
+        reader, writer: descriptors.
+        module: the op's, if this process has it already; the first answer says so.
+    """
     torch.set_num_threads(THREADS)
     op = None
     while True:
@@ -318,7 +344,8 @@ def answer(reader: int, writer: int) -> None:
         try:
             if op is None:
                 _limit(header["memory_mb"])
-                op = _Op(header, arrays)
+                op = _Op(header, arrays, module)
+                reply["held"] = module is not None
             elif header["ask"] == "outputs":
                 found = op.outputs(arrays)
                 reply["differentiable"] = [differentiable(tensor) for tensor in found]
@@ -344,59 +371,179 @@ def main() -> None:
     answer(reader, writer)
 
 
-def zygote(control: int, spare: Callable[[], None]) -> NoReturn:
+class _Holders:
+    """Processes that hold a module each, and fork for every request about it.
+
+    Args:
+        poll: of the zygote, which sees that a holder is ready, or gone.
+        spare: see :func:`zygote`.
+        inherited: descriptors of the zygote that holders must not have.
+    """
+
+    def __init__(
+        self, poll: select.poll, spare: Callable[[], None], inherited: Callable[[], list[int]]
+    ) -> None:
+        self._poll, self._spare, self._inherited = poll, spare, inherited
+        self._asked: dict[str, int] = {}
+        self._ways: dict[str, socket.socket] = {}
+        self._processes: dict[str, int] = {}
+        self._ready: set[str] = set()
+
+    def descriptors(self) -> list[int]:
+        """Those that belong to holders."""
+        return [way.fileno() for way in self._ways.values()]
+
+    def pass_on(self, request: bytes, descriptors: list[int]) -> bool:
+        """Whether a process that holds the module in ``request`` got it. Where it is asked for
+        often, one is made, which gets what comes later."""
+        try:
+            wanted = json.loads(request)
+        except ValueError:
+            return False
+        key = wanted["key"]
+        if key in self._ready:
+            with suppress(OSError):
+                socket.send_fds(self._ways[key], [b"!"], descriptors)
+                return True
+            return False
+        self._asked[key] = self._asked.get(key, 0) + 1
+        if self._asked[key] == WORTH_HOLDING:
+            if len(self._ways) == MOST_HELD:
+                self._drop(next(iter(self._ways)))
+            self._hold(key, wanted, descriptors)
+        return False
+
+    def hear(self, fd: int) -> None:
+        """The holder that ``fd`` belongs to has said that it is ready, or ended."""
+        for key in [key for key, way in self._ways.items() if way.fileno() == fd]:
+            try:
+                word = self._ways[key].recv(1, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                continue  # it was another one's, which ended meanwhile
+            except OSError:
+                word = b""
+            if word:
+                self._ready.add(key)
+            else:
+                self._drop(key)
+
+    def end(self) -> None:
+        """End them all."""
+        for key in list(self._ways):
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        way = self._ways.pop(key)
+        self._poll.unregister(way)
+        way.close()
+        _end(self._processes.pop(key))
+        self._ready.discard(key)
+
+    def _hold(self, key: str, wanted: dict[str, Any], descriptors: list[int]) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        others = [ours.fileno(), *descriptors, *self._inherited(), *self.descriptors()]
+        child = os.fork()
+        if child == 0:
+            try:
+                _by_itself(others)
+                signal.alarm(_HOLDING_SECONDS)  # ends this process
+                torch.set_num_threads(1)
+                _limit(wanted["memory_mb"])
+                _draw_from(wanted["seed"])
+                module = imported(wanted)
+                signal.alarm(0)
+                gc.freeze()  # as in the zygote
+                if _can_be_forked():
+                    theirs.send(b"!")
+                    zygote(theirs.detach(), self._spare, module)
+            finally:
+                os._exit(1)
+        theirs.close()
+        self._ways[key], self._processes[key] = ours, child
+        self._poll.register(ours, select.POLLIN)
+
+
+def _can_be_forked() -> bool:
+    """Whether a fork of this process has all that this process has: it has a single thread, and
+    holds no device."""
+    return len(os.listdir("/proc/self/task")) == 1 and not torch.cuda.is_initialized()
+
+
+def zygote(control: int, spare: Callable[[], None], module: Any = None) -> NoReturn:
     """Fork a process for every request, until nobody holds the other end of ``control``.
 
     A request carries two descriptors: what the process answers over, and one of which the other
-    end belongs to whoever asks. When that is closed, the process is killed.
+    end belongs to whoever asks. When that is closed, the process is killed. Its text may be JSON
+    that says which module it will ask for; then a process may be kept that has imported it.
 
     Args:
         control: of a socket that keeps messages apart.
         spare: makes this process cheaper to fork.
+        module: what the forks hold, if all requests are about one module.
     """
     requests = socket.socket(fileno=control)
     forks = 0
     alive: dict[int, int] = {}
     poll = select.poll()
     poll.register(control, select.POLLIN)
+    holders = _Holders(poll, spare, lambda: [control, *alive])
     while True:
         for fd, _ in poll.poll():
-            if fd != control:
+            if fd in alive:
                 poll.unregister(fd)
                 os.close(fd)
                 _end(alive.pop(fd))
                 continue
-            text, descriptors, _, _ = socket.recv_fds(requests, 1, 2)
+            if fd != control:
+                holders.hear(fd)
+                continue
+            text, descriptors, _, _ = socket.recv_fds(requests, MOST_REQUEST, 2)
             if not text:
+                holders.end()
                 for child in alive.values():
                     _end(child)
                 os._exit(0)
-            if len(descriptors) == 2:
-                forks += 1
-                if forks == WORTH_FORKS:
-                    spare()
-                channel, lifeline = descriptors
-                alive[lifeline] = _forked(channel, [control, lifeline, *alive])
-                poll.register(lifeline, select.POLLIN | select.POLLHUP)
+            if len(descriptors) != 2:
+                continue
+            channel, lifeline = descriptors
+            if module is None and holders.pass_on(text, descriptors):
+                os.close(channel)
+                os.close(lifeline)
+                continue
+            forks += 1
+            if forks == WORTH_FORKS:
+                spare()
+            others = [control, lifeline, *alive, *holders.descriptors()]
+            alive[lifeline] = _forked(channel, others, module)
+            poll.register(lifeline, select.POLLIN | select.POLLHUP)
 
 
-def _forked(channel: int, others: Sequence[int]) -> int:
+def _forked(channel: int, others: Sequence[int], module: Any) -> int:
     child = os.fork()
     if child:
         os.close(channel)
         return child
     status = 1
     try:
-        for fd in others:
-            os.close(fd)
-        os.setsid()
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        _silence()
-        answer(channel, channel)
+        _by_itself(others)
+        answer(channel, channel, module)
         status = 0
     finally:
         os._exit(status)
+
+
+def _by_itself(others: Sequence[int]) -> None:
+    """Part this process, which was forked a moment ago, from the one that it was forked from.
+
+    Args:
+        others: descriptors that it must not have.
+    """
+    for fd in others:
+        os.close(fd)
+    os.setsid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    _silence()
 
 
 def _end(child: int) -> None:

@@ -120,6 +120,7 @@ class TargetTask:
         finished: told of the report when it is complete.
         divided: whether a second worker, of :attr:`compiling`, runs the rules that compile.
         position: of the operator in the run, as in its report.
+        run: see :class:`ConfirmWork`.
     """
 
     wanted = True
@@ -136,6 +137,7 @@ class TargetTask:
         finished: Callable[[TargetTask], None] | None = None,
         divided: bool = False,
         position: Sequence[int] = (),
+        run: str = "",
     ) -> None:
         self.compiling: CompilingTask | None = None
         if divided:
@@ -150,6 +152,7 @@ class TargetTask:
         self._listing = listing
         self._finished = finished
         self._position = position
+        self._run = run
         self._begun = False
         self._report: TargetReport | None = None
         self._collecting: Collector | None = None
@@ -519,7 +522,7 @@ class TargetTask:
             return None
         reason = call.reason or _why_not_measured(self.report, call.sample)
         self.report.confirmation = Confirmation("not confirmed", reason or "interrupted")
-        return None if reason else ConfirmTask(self, call, self._memory_mb)
+        return None if reason else ConfirmTask(self, call, self._memory_mb, self._run)
 
 
 class ConfirmTask:
@@ -527,19 +530,22 @@ class ConfirmTask:
 
     Args:
         target: what passes; call: what is repeated.
+        memory_mb, run: as of :class:`ConfirmWork`.
 
     Attributes:
         wanted: whether the target still passes.
         ending: how it ended, once it has.
     """
 
-    def __init__(self, target: TargetTask, call: Confirmable, memory_mb: int | None) -> None:
+    def __init__(
+        self, target: TargetTask, call: Confirmable, memory_mb: int | None, run: str
+    ) -> None:
         self.timeout = target.timeout
         self.until = target.until
         self._target = target
         # A worker that is confined can't write there.
         folder = None if target.settings.untrusted else scratch_folder()
-        work = ConfirmWork(target.ref, target.settings, call, memory_mb, folder)
+        work = ConfirmWork(target.ref, target.settings, call, memory_mb, folder, run)
         self._job = Job(work, memory_mb)
         self.wanted = True
         self.restart()

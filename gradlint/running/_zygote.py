@@ -7,6 +7,7 @@ Forks of the zygote run ops. Where there is no fork server, each of them is a pr
 from __future__ import annotations
 
 import gc
+import json
 import os
 import select
 import socket
@@ -25,6 +26,9 @@ from gradlint.running import _huge_pages
 _TEXT = Path(_bare.__file__).read_text(encoding="utf-8")
 _PAGES = Path(_huge_pages.__file__).read_text(encoding="utf-8")
 
+#: What of a request says what is imported, and how.
+_IMPORTED = ("name", "file", "imports", "sys_path", "folder", "environment", "memory_mb", "seed")
+
 #: Prefix of the environment variables that are gradlint's own.
 _OURS = "GRADLINT_"
 
@@ -38,13 +42,18 @@ class BareProcess:
 
     Args:
         request: what to load, as ``gradlint.ops.bare`` reads it; arrays: the tensors of the call.
+        key: names what is imported for it, if a process may be kept that has imported it.
 
     Attributes:
         forward_calls, backward_calls: what was asked of it.
+        held: whether it was forked from a process that had imported the op's module.
     """
 
-    def __init__(self, request: dict[str, Any], arrays: Sequence[torch.Tensor]) -> None:
+    def __init__(
+        self, request: dict[str, Any], arrays: Sequence[torch.Tensor], key: str = ""
+    ) -> None:
         self.forward_calls = self.backward_calls = 0
+        self.held = False
         self._program: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
         if not alive():
@@ -53,10 +62,12 @@ class BareProcess:
             assert self._program.stdout is not None
             self._reader, self._writer = self._program.stdout.fileno(), self._program.stdin.fileno()
         else:
+            self.held = bool(key)  # as far as is known
             self._channel, theirs = socket.socketpair()
             self._lifeline, watched = socket.socketpair()
             with theirs, watched, _failing():
-                socket.send_fds(_control[0], [b"!"], [theirs.fileno(), watched.fileno()])
+                descriptors = [theirs.fileno(), watched.fileno()]
+                socket.send_fds(_control[0], [_asking(request, key)], descriptors)
             self._reader = self._writer = self._channel.fileno()
         with _failing():
             _bare.send(self._writer, request, arrays)
@@ -67,7 +78,8 @@ class BareProcess:
         Raises:
             Unable: it can't be loaded.
         """
-        self._answer()
+        header, _ = self._answer()
+        self.held = bool(header.get("held"))
 
     def outputs(self, values: Sequence[torch.Tensor]) -> tuple[list[torch.Tensor], list[bool]]:
         """What forward returns at ``values``, and whether each of it is differentiable.
@@ -127,6 +139,14 @@ class BareProcess:
         if "error" in header:
             raise Unable(f"by itself it raises {header['error']}")
         return header, arrays
+
+
+def _asking(request: dict[str, Any], key: str) -> bytes:
+    """What the zygote is told of ``request``: what is to be imported, if that may be kept."""
+    if not key:
+        return b"!"
+    text = json.dumps({"key": key, **{name: request[name] for name in _IMPORTED}}).encode()
+    return text if len(text) <= _bare.MOST_REQUEST else b"!"
 
 
 @contextmanager

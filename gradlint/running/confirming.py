@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -79,6 +79,15 @@ class _Call:
     inputs: list[int]
     names: list[str]
 
+    #: Where it is imported from, as a request says it.
+    where: dict[str, Any] = field(default_factory=dict)
+    #: Names that place for processes that hold what they have imported; "" to import it anew.
+    key: str = ""
+    #: Whether such a process was forked for it.
+    held: bool = False
+    forward_calls: int = 0
+    backward_calls: int = 0
+
     @property
     def values(self) -> list[torch.Tensor]:
         return [self.arrays[place] for place in self.inputs]
@@ -88,12 +97,12 @@ class _Processes:
     """Fresh processes with the op, which answer in turns.
 
     Args:
-        call, request: what they load.
+        call: what they load, and from where.
         lasting: how many there are; none to give every question a process of its own.
     """
 
-    def __init__(self, call: _Call, request: dict[str, Any], lasting: int) -> None:
-        self._call, self._request = call, request
+    def __init__(self, call: _Call, lasting: int) -> None:
+        self._call = call
         self._all: list[BareProcess] = []
         self._turns: list[BareProcess] = []
         self._lasting = lasting
@@ -101,7 +110,7 @@ class _Processes:
     def start(self) -> None:
         """Start those that last, all at once."""
         for _ in range(self._lasting):
-            self._all.append(BareProcess(self._request, self._call.arrays))
+            self._all.append(self._process())
         for process in self._all:
             process.ready()
         self._turns = list(self._all)
@@ -114,7 +123,7 @@ class _Processes:
             return self._turns[-1]
         if self._all:
             self._all[-1].close()
-        self._all.append(BareProcess(self._request, self._call.arrays))
+        self._all.append(self._process())
         self._all[-1].ready()
         return self._all[-1]
 
@@ -124,63 +133,75 @@ class _Processes:
             self.next()
         return self.next()
 
-    def close(self, calls: list[int]) -> None:
-        """End them, and add what was asked of them to ``calls``: forward, backward."""
+    def close(self) -> None:
+        """End them, and count what was asked of them."""
         for process in self._all:
             process.close()
-            calls[0] += process.forward_calls
-            calls[1] += process.backward_calls
+            self._call.held |= process.held
+            self._call.forward_calls += process.forward_calls
+            self._call.backward_calls += process.backward_calls
+
+    def _process(self) -> BareProcess:
+        call = self._call
+        return BareProcess({**call.request, **call.where}, call.arrays, call.key)
 
 
 def confirm(work: ConfirmWork) -> Confirmed:
     """Judge the op of ``work`` where nothing watches it."""
     started = time.perf_counter()
-    calls = [0, 0]
+    call: _Call | None = None
     try:
         call = _call(work)
         forked = alive()
         try:
-            confirmation, wrong = _judged(call, work, calls)
+            confirmation, wrong = _judged(call, work)
         except Unable:
             if not forked or alive():
                 raise
             # An op that was confirmed meanwhile ended the zygote, and all processes with it.
-            confirmation, wrong = _judged(call, work, calls)
+            confirmation, wrong = _judged(call, work)
     except Unable as error:
         confirmation, wrong = Confirmation("not confirmed", str(error)), []
-    confirmation.forward_calls, confirmation.backward_calls = calls
+    if call is not None:
+        confirmation.forward_calls = call.forward_calls
+        confirmation.backward_calls = call.backward_calls
     confirmation.duration_s = time.perf_counter() - started
     return Confirmed(confirmation, wrong)
 
 
-def _judged(
-    call: _Call, work: ConfirmWork, calls: list[int]
-) -> tuple[Confirmation, list[Disagreement]]:
+def _judged(call: _Call, work: ConfirmWork) -> tuple[Confirmation, list[Disagreement]]:
     reasons: list[str] = []
     for way in _ways(work.ref, work.settings, work.folder):
         with way as where:
-            request = {**call.request, **where}
-            try:
-                return _judged_there(call, request, calls)
-            except Unable as error:
-                reasons.append(str(error))
+            key = where.pop("key")
+            # What was imported for others may not do: nothing is said against the op before it was
+            # imported for itself.
+            for call.key in (f"{work.run} {key}", "") if work.run and key else ("",):
+                call.where, call.held = where, False
+                try:
+                    found = _judged_there(call)
+                except Unable as error:
+                    reasons.append(str(error))
+                else:
+                    if found[0].verdict == "confirmed" or not call.held:
+                        return found
+                if not call.held:
+                    break
     raise Unable(reasons[-1])
 
 
-def _judged_there(
-    call: _Call, request: dict[str, Any], calls: list[int]
-) -> tuple[Confirmation, list[Disagreement]]:
+def _judged_there(call: _Call) -> tuple[Confirmation, list[Disagreement]]:
     """Judge by processes that take turns. Where they contradict each other or backward, nothing is
     said against the op before every call was the first of its process, and that twice."""
-    decision = _decision(call, request, PROCESSES, calls)
+    decision = _decision(call, PROCESSES)
     if {DIFFERS, UNSURE}.isdisjoint(decision.verdicts):
         return Confirmation("confirmed", resolution=decision.resolution), []
-    lasting = _fewest(call, request, calls)
+    lasting = _fewest(call)
     if lasting is None:
         return Confirmation("not confirmed", "it returns other values at every call"), []
     decisions = []
     for _ in range(2):
-        decision = _decision(call, request, lasting, calls)
+        decision = _decision(call, lasting)
         if DIFFERS not in decision.verdicts:
             return _not_wrong(decision, lasting), []
         decisions.append(decision)
@@ -260,7 +281,7 @@ def _as_named(
     name: str, imports: list[str], attribute: list[str], folders: list[str]
 ) -> Iterator[dict[str, Any]]:
     """Under its own name."""
-    yield _where(name, "", imports, attribute, folders)
+    yield _where(name, "", imports, attribute, folders, f"named {name}")
 
 
 @contextmanager
@@ -268,7 +289,7 @@ def _renamed(
     file: str, imports: list[str], attribute: list[str], folders: list[str]
 ) -> Iterator[dict[str, Any]]:
     """In its own place, under another name."""
-    yield _where(_new_name(), file, imports, attribute, folders)
+    yield _where(_new_name(), file, imports, attribute, folders, f"renamed {file}")
 
 
 @contextmanager
@@ -281,7 +302,7 @@ def _linked(
         link = os.path.join(folder, f"{name}.py")
         _link(file, link)
         put_beside(file, link)
-        yield _where(name, link, imports, attribute, folders)
+        yield _where(name, link, imports, attribute, folders, f"linked {file}")
 
 
 @contextmanager
@@ -296,8 +317,19 @@ def _in_linked_package(
 
 
 def _where(
-    name: str, file: str, imports: list[str], attribute: list[str], folders: list[str]
+    name: str,
+    file: str,
+    imports: list[str],
+    attribute: list[str],
+    folders: list[str],
+    key: str = "",
 ) -> dict[str, Any]:
+    """What a request says of it.
+
+    Args:
+        key: the same for all operators of the module, wherever it is linked to; "" where what is
+            imported needs the link for longer.
+    """
     here = os.getcwd()
     rest = [path for path in sys.path if path and path not in (*folders, here)]
     return {
@@ -306,6 +338,7 @@ def _where(
         "imports": imports,
         "attribute": attribute,
         "sys_path": [*folders, here, *rest],
+        "key": key,
     }
 
 
@@ -334,23 +367,21 @@ def _link(old: str, new: str) -> None:
 
 # -- The judgement ---------------------------------------------------------------------------------
 @contextmanager
-def _processes(
-    call: _Call, request: dict[str, Any], lasting: int, calls: list[int]
-) -> Iterator[_Processes]:
-    made = _Processes(call, request, lasting)
+def _processes(call: _Call, lasting: int) -> Iterator[_Processes]:
+    made = _Processes(call, lasting)
     try:
         made.start()
         yield made
     finally:
-        made.close(calls)
+        made.close()
 
 
-def _decision(call: _Call, request: dict[str, Any], lasting: int, calls: list[int]) -> Decision:
+def _decision(call: _Call, lasting: int) -> Decision:
     """The gradients at values near the sample's, judged as GL401 does: first with all inputs moved
     together, and one by one where that does not settle it."""
     seed = secrets.randbits(62)
     kinds = KINDS if lasting else SINGLE_DIRECTION
-    with _processes(call, request, lasting, calls) as processes:
+    with _processes(call, lasting) as processes:
         function = _map(processes, call)
         moved = [k for k, value in enumerate(function.values) if value.numel()]
         if not moved or not any(y.numel() for y in function.outputs):
@@ -415,12 +446,12 @@ def _near(value: torch.Tensor, most: float = NEARBY) -> torch.Tensor:
     return value * (1.0 + most * share).to(value.real.dtype)
 
 
-def _fewest(call: _Call, request: dict[str, Any], calls: list[int]) -> int | None:
+def _fewest(call: _Call) -> int | None:
     """How few lasting processes can compute one function: none if the first call of each returns
     the same; one if the module draws random numbers of its own when it is imported; None if every
     call returns something else."""
     values = [_near(value) for value in call.values]
-    with _processes(call, request, 2, calls) as processes:
+    with _processes(call, 2) as processes:
         one, other, again = (processes.next().outputs(values)[0] for _ in range(3))
     if _all_same(one, other):
         return 0

@@ -57,6 +57,8 @@ class ConfirmWork(Work[Confirmation]):
     Args:
         memory_mb: as of :class:`Job`, for each of them.
         folder: where folders for it may be made; None for that of temporary files.
+        run: names the run that this is part of: what a process has imported may serve all of it.
+            "" where sources may change meanwhile.
     """
 
     ref: OpRef
@@ -64,6 +66,7 @@ class ConfirmWork(Work[Confirmation]):
     call: Confirmable
     memory_mb: int | None = None
     folder: str | None = None
+    run: str = ""
 
 
 @dataclass(frozen=True)

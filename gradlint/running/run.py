@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
@@ -228,6 +229,7 @@ class _Plan:
         self.examine: Examine | None = None
         self.listing = False
         self.divided = False
+        self._run = secrets.token_hex(8)
         self.on_tick: Tick | None = None
         self._on_progress = on_progress
         self._leave_out = leave_out
@@ -327,6 +329,7 @@ class _Plan:
                 finished=self._finished,
                 divided=self.divided,
                 position=self.position(ref),
+                run=self._run,
             )
             tasks.append(task)
         return tasks
