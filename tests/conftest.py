@@ -51,6 +51,7 @@ SLOW = (
     "running/test_divided.py",
     "running/test_supervision.py",
     "running/test_confirming.py",
+    "running/test_held_modules.py",
     "running/test_attacks.py",
     "running/test_hostile.py",
     "kernels/test_emulation.py",

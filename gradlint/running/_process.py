@@ -97,7 +97,7 @@ class Worker:
         self.killed: str | None = None
         self.ending: Ending | None = None
         self._watched = job.interpreter is not None
-        self._kept = _keeper.KEPT and not self._watched
+        self._kept = _keeper.KEPT and not self._watched and job.runs_users_code
         # The worker's own process: what was started is its keeper, or a tool that watches it.
         self._group: int | None = None
         self._sender: int | None = None

@@ -90,10 +90,10 @@ def serve(
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
-    if not watched:
+    if not watched and job.runs_users_code:
         _keeper.keep(shared.buffer, [end.fileno() for end in (events, output, dumps)])
     _confine.own_group(watched=watched)
-    if job.confinement is not None or not isinstance(job.work, ConfirmWork):
+    if job.runs_users_code:
         _leave_zygote()  # whose processes are not confined
     folders, refusal = _confined(job, (events.fileno(), output.fileno(), dumps.fileno()))
     watch = PhaseWatch(shared.buffer)

@@ -174,17 +174,12 @@ def _judged(call: _Call, work: ConfirmWork) -> tuple[Confirmation, list[Disagree
     for way in _ways(work.ref, work.settings, work.folder):
         with way as where:
             key = where.pop("key")
-            # What was imported for others may not do: nothing is said against the op before it was
-            # imported for itself.
             for call.key in (f"{work.run} {key}", "") if work.run and key else ("",):
                 call.where, call.held = where, False
                 try:
-                    found = _judged_there(call)
+                    return _judged_there(call)
                 except Unable as error:
                     reasons.append(str(error))
-                else:
-                    if found[0].verdict == "confirmed" or not call.held:
-                        return found
                 if not call.held:
                     break
     raise Unable(reasons[-1])
@@ -196,6 +191,9 @@ def _judged_there(call: _Call) -> tuple[Confirmation, list[Disagreement]]:
     decision = _decision(call, PROCESSES)
     if {DIFFERS, UNSURE}.isdisjoint(decision.verdicts):
         return Confirmation("confirmed", resolution=decision.resolution), []
+    if call.held:
+        # Nothing is said against the op before its module was imported for itself.
+        raise Unable("it is not right where its module was imported for others too")
     lasting = _fewest(call)
     if lasting is None:
         return Confirmation("not confirmed", "it returns other values at every call"), []

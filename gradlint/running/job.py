@@ -203,3 +203,9 @@ class Job:
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     interpreter: str | None = None
     confinement: Confinement | None = None
+
+    @property
+    def runs_users_code(self) -> bool:
+        """Whether code of the user's may run in the worker, or in processes that it starts. What
+        confirms asks others, who end by themselves, unless it is confined."""
+        return not isinstance(self.work, ConfirmWork) or self.confinement is not None

@@ -117,7 +117,7 @@ def test_as_a_program_of_its_own(tmp_path: Any) -> None:
         assert program.stdout is not None
         reader, writer = program.stdout.fileno(), program.stdin.fileno()
         bare.send(writer, request, [x])
-        assert bare.receive(reader) == ({"arrays": []}, [])
+        assert bare.receive(reader) == ({"held": False, "arrays": []}, [])
         bare.send(writer, {"ask": "outputs"}, [x])
         header, (output,) = bare.receive(reader)
         assert (header["differentiable"], output.tolist()) == ([True], [1.0, 8.0])

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -32,6 +33,14 @@ def double(x):
     return x * 2.0
 """
 
+#: A process that is a zygote, over the descriptor that it is told.
+ZYGOTE = """
+import sys
+from gradlint.ops import bare
+
+bare.zygote(int(sys.argv[1]), lambda: None)
+"""
+
 #: Seconds after which a process that is to be ready is given up, and between two looks.
 PATIENCE_S, PAUSE_S = 60.0, 0.02
 
@@ -46,11 +55,12 @@ class Asking:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.process = os.fork()
-        if self.process == 0:
-            self._control.close()
-            bare.zygote(theirs.detach(), lambda: None)
-        theirs.close()
+        with theirs:
+            # Not a fork of this process, which other tests may have left threads' pools in.
+            self._zygote = subprocess.Popen(
+                [sys.executable, "-c", ZYGOTE, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+            )
+        self.process = self._zygote.pid
 
     def module(self, name: str, more: str = "") -> Path:
         """Writes a module; returns the file in which it counts its imports."""
@@ -102,12 +112,12 @@ class Asking:
     def close(self) -> None:
         """End the zygote."""
         self._control.close()
-        os.waitpid(self.process, 0)
+        self._zygote.wait()
 
 
-@pytest.fixture
-def asking(tmp_path: Path) -> Iterator[Asking]:
-    made = Asking(tmp_path)
+@pytest.fixture(scope="module")
+def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    made = Asking(tmp_path_factory.mktemp("modules"))
     yield made
     made.close()
 
@@ -139,29 +149,28 @@ def test_a_module_that_is_asked_for_often_is_imported_no_more(asking: Asking) ->
 
 
 def test_nothing_is_kept_unless_that_is_asked_for(asking: Asking) -> None:
-    counter = asking.module("plain")
+    counter = asking.module("free")
     for count in range(bare.WORTH_HOLDING + 2):
-        assert asking("plain", key="") == (False, 6.0)
+        assert asking("free", key="") == (False, 6.0)
         assert imports(counter, 1) == count + 1
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("name", "more"),
     [
-        "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()",
-        f"if torch.get_num_threads() != {bare.THREADS}: raise OSError",
-        f"if torch.get_num_threads() != {bare.THREADS}: os._exit(0)",
+        ("threads", "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"),
+        ("raises", f"if torch.get_num_threads() != {bare.THREADS}: raise OSError"),
+        ("ends", f"if torch.get_num_threads() != {bare.THREADS}: os._exit(0)"),
     ],
-    ids=["has a thread", "raises", "ends"],
 )
-def test_what_cannot_be_kept_is_imported_each_time(asking: Asking, more: str) -> None:
-    counter = asking.module("odd", more)
+def test_what_cannot_be_kept_is_imported_each_time(asking: Asking, name: str, more: str) -> None:
+    counter = asking.module(name, more)
     for _ in range(bare.WORTH_HOLDING):
-        assert asking("odd") == (False, 6.0)
+        assert asking(name) == (False, 6.0)
     kept = bare.WORTH_HOLDING + 1
     assert imports(counter, kept) == kept
     for count in range(3):
-        assert asking("odd") == (False, 6.0)
+        assert asking(name) == (False, 6.0)
         assert imports(counter, kept) == kept + count + 1
 
 
@@ -176,18 +185,22 @@ def test_only_the_latest_modules_are_kept(asking: Asking) -> None:
 
 
 def test_a_process_that_keeps_a_module_and_ends_is_not_missed(asking: Asking) -> None:
-    counter = asking.module("plain")
-    asking.until_held("plain")
+    counter = asking.module("killed")
+    others = children(asking.process)
+    asking.until_held("killed")
     before = imports(counter, 1)
-    (holder,) = children(asking.process)
+    (holder,) = set(children(asking.process)) - set(others)
     os.kill(holder, signal.SIGKILL)
-    while children(asking.process):
+    while holder in children(asking.process):
         time.sleep(PAUSE_S)
-    assert asking("plain") == (False, 6.0)
+    assert asking("killed") == (False, 6.0)
     assert imports(counter, before + 1) == before + 1
 
 
-OPERATORS = """
+#: More than are confirmed before a module is kept.
+OPERATORS = 5
+
+HEAD = """
 import os, torch
 
 HOME = os.getpid()
@@ -208,10 +221,10 @@ class Op{number}(torch.autograd.Function):
 
 
 def confirmed(folder: Path, factor: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Verdicts on eight operators of one file, and whether each was confirmed."""
+    """Verdicts on the operators of one file, and whether each was confirmed."""
     name = f"ops{random.getrandbits(30)}.py"
-    text = "".join(OPERATOR.format(number=number, factor=factor) for number in range(8))
-    (folder / name).write_text(OPERATORS + text)
+    text = "".join(OPERATOR.format(number=number, factor=factor) for number in range(OPERATORS))
+    (folder / name).write_text(HEAD + text)
     monkeypatch.chdir(folder)
     found = execute([name], Settings(select=("GL0", "GL401"), seed=1, jobs=1, timeout=60.0))
     assert (found.internal, found.usage) == ([], [])
@@ -232,7 +245,7 @@ def test_operators_of_one_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, expected: tuple[str, str]
 ) -> None:
     factor = factor.replace("sys.", "__import__('sys').")
-    assert confirmed(tmp_path, factor, monkeypatch) == [expected] * 8
+    assert confirmed(tmp_path, factor, monkeypatch) == [expected] * OPERATORS
 
 
 def test_requests_that_are_too_long_ask_for_nothing_to_be_kept() -> None:
