@@ -70,6 +70,8 @@ class Evidence:
         shape_of_tuples: its axes if it holds tuples of indices, one a row or one a column.
         stepped: slice or loop variable, as text → the axis that the code takes by it, as in
             ``x[s : s + chunk]``.
+        for_each_of: the sequence for each of whose elements it has one: ``w[i] * x`` for ``i, x in
+            enumerate(xs)``; empty where there is none.
         lengths: axis → length that loops over it give it, in sizes of other parameters.
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
@@ -114,6 +116,7 @@ class Evidence:
     has_parameters: bool = False
     shape_of_tuples: tuple[str, ...] = ()
     stepped: dict[str, int] = field(default_factory=dict)
+    for_each_of: str = ""
     lengths: dict[int, Length] = field(default_factory=dict)
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)

@@ -23,6 +23,8 @@ _SHAPES, _SIZES, _VALUES = -0.6, -0.4, -0.2
 #: What a plan costs less in which axes of size one may have any size (heuristic: a call in a
 #: docstring is as short as can be, and one row, one position or one channel hides most faults).
 _LONGER = 0.1
+#: How the axes of a call begin.
+_KNOWN = ("call.", "=")
 #: The axes of size one, all of which then have one other size.
 _ONES = "call.1"
 #: What a square tensor costs more: it hides a transposition.
@@ -83,7 +85,9 @@ def _plans(values: dict[str, Any], named: dict[str, Evidence], first: Plan) -> I
     if longer != shaped:
         yield replace(longer, cost=_SHAPES - _LONGER + _SQUARE * longer.squares())
     yield replace(shaped, cost=_SHAPES + squares)
-    sizes = {symbol: _size(symbol) for symbol in shaped.symbols()}
+    # What stands behind `*args` in a call is not among its values: those axes are free.
+    known = (symbol for symbol in shaped.symbols() if symbol.startswith(_KNOWN))
+    sizes = {symbol: _size(symbol) for symbol in known}
     if all(size <= _LARGEST for size in sizes.values()):
         if longer != shaped:
             kept = tuple(item for item in sizes.items() if item[0] != "=1")

@@ -46,6 +46,9 @@ OPTIONAL_TENSOR = 1.5
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
 MOST_GROUPS = 21
+#: Draws of values at which an argument must not matter before it is left out (heuristic: at every
+#: other one, a weight is below zero and clamped).
+DRAWS_UNUSED = 8
 #: Names of functions that solve a system of equations.
 _SOLVING = frozenset({"solve", "solve_ex", "inv", "inv_ex", "inverse", "lu_factor"})
 #: Variants in addition to the main sample.
@@ -84,6 +87,9 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     for name, guess in plan.tensors():
         slices = f"={search.evidence[name].length}"
         search.held |= {slices} & set(guess.axes[:1])
+    # Nor is one of as many elements as a sequence has members.
+    for name, guess in plan.tensors():
+        search.held |= set(guess.axes[:1]) if search.evidence[name].for_each_of else set()
     # Nor is one that follows from others, or they from it.
     for symbol, terms in plan.composed().items():
         search.held |= {symbol, *terms} if terms else set()
@@ -186,9 +192,8 @@ def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
         if search.evidence[name].length or not all(map(_is_tensor, guess.items)):
             continue
         before = [other for other, _ in plan.tensors()].index(name) if guess.items else 0
-        built = build(plan, search.seed, search.keywords)
         for index in range(len(guess.items)):
-            if not reads_only(search.op, built, plan.working, search.seed, before + index, 0):
+            if not _is_unused(search, plan, before + index):
                 continue
             items = guess.items[:index] + guess.items[index + 1 :]
             fewer = plan.changed(name, replace(guess, items=items))
@@ -200,6 +205,17 @@ def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
                 if better is not None:
                     return _needed(search, made, better)
     return plan, trial
+
+
+def _is_unused(search: Search, plan: Plan, place: int) -> bool:
+    """Whether forward depends on tensor ``place`` at none of several draws: where its weight is
+    clamped to zero, it does not at one."""
+    return all(
+        reads_only(
+            search.op, build(plan, seed, search.keywords), plan.working, search.seed, place, 0
+        )
+        for seed in range(search.seed, search.seed + DRAWS_UNUSED)
+    )
 
 
 def _is_tensor(guess: object) -> bool:
@@ -657,6 +673,7 @@ def _parts_of(shape: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     """Label, plan, least score that makes it worth reporting."""
     yield from _other_remainders(plan)
+    yield from _clamped_weights(search, plan)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, (TensorGuess, GroupGuess)):
             if search.evidence[name].default is None:
@@ -679,6 +696,18 @@ def _other_remainders(plan: Plan) -> Iterator[tuple[str, Plan, int]]:
             if term not in dict(plan.fixed):
                 size = sizes[term] + 1
                 yield f"where {term} is {size}", plan.sized(term, size), 3
+
+
+def _clamped_weights(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
+    """The plan with weights of either sign, where they are positive only so that all count."""
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if not isinstance(guess, TensorGuess) or guess.domain != "positive":
+            continue
+        first = search.proposals[name][0][0]
+        unsaid = isinstance(first, TensorGuess) and first.domain == "real"
+        if search.evidence[name].for_each_of and unsaid:
+            either = plan.changed(name, replace(guess, domain="real"))
+            yield f"where {name} has either sign", either, 5
 
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:

@@ -25,6 +25,7 @@ from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gather import has_imaginary
 from gradlint.inputs._gradient_repairs import as_real, keeps_axes
+from gradlint.inputs._made_with import plans_of_constructor
 from gradlint.inputs._moves import (
     SQUARE_COST,
     like_returned,
@@ -210,7 +211,8 @@ class Search:
             if best is None and (self._is_lacking() or self._hopeless()):
                 break
             _, _, node = heapq.heappop(self._queue)
-            plan = node.plan = with_linked_permutations(node.plan)
+            linked = with_linked_permutations(node.plan)
+            plan = node.plan = with_one_for_each(linked, self.evidence)
             if plan.arguments_key() in self._seen or _elements(plan) > MOST_ELEMENTS:
                 continue
             self._seen.add(plan.arguments_key())
@@ -253,7 +255,8 @@ class Search:
         beyond = frozenset(k.partition(".")[0] for k, v in self.evidence.items() if v.beyond)
         first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
-        for plan in (first, *examples, *_alternatives(first)):
+        made_with = plans_of_constructor(self.op, self.evidence, first)
+        for plan in (first, *examples, *made_with, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
@@ -442,6 +445,14 @@ class Search:
             yield from self._other_numbers(plan)
         yield from self._like_returned(plan, trial)
 
+    def _with_weight(self, plan: Plan) -> Iterator[Plan]:
+        """The plan with positive numbers where the code has one for each member of a sequence: of
+        weights that are clamped at zero, all count then."""
+        for name, item in self.evidence.items():
+            guess = plan.guess(name) if item.for_each_of in plan.names else None
+            if isinstance(guess, TensorGuess) and guess.domain == "real":
+                yield plan.changed(name, replace(guess, domain="positive"), 0.2)
+
     def _named_ranks(self, plan: Plan) -> Iterator[Plan]:
         """The plan with the numbers of axes for which the code has a case of its own."""
         for name, item in self.evidence.items():
@@ -450,7 +461,10 @@ class Search:
                     yield with_rank(plan, name, rank, NAMED_RANK_COST)
 
     def _like_returned(self, plan: Plan, trial: Trial) -> Iterator[Plan]:
-        """The plan with tensors like the gradients that were returned for them."""
+        """The plan with tensors like the gradients that were returned for them; with weights that
+        are not clamped, where some gradients are zero."""
+        if trial.score == 5:
+            yield from self._with_weight(plan)
         if trial.real and not self._complex:
             yield from as_real(plan, trial.real)
         if trial.reduced:
@@ -562,6 +576,17 @@ def with_linked_permutations(plan: Plan) -> Plan:
     return plan
 
 
+def with_one_for_each(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan where tensors have one element for each member of a sequence as the code has it:
+    ``w[i] * x`` for ``i, x in enumerate(xs)``. With more of them, forward runs by accident."""
+    for name, item in evidence.items():
+        group = plan.guess(item.for_each_of) if item.for_each_of in plan.names else None
+        symbol = _symbol(plan, name, 0)
+        if isinstance(group, GroupGuess) and symbol and not symbol.startswith("="):
+            plan = plan.sized(symbol, len(group.items))
+    return plan
+
+
 def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
     """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``; with
     the lengths that loops give them: ``off[i] * x[i + 1]``."""
@@ -655,7 +680,14 @@ def _better(
     deeper = before.failure is not None and _TOO_FEW_AXES.search(before.failure.text)
     forced = node.forced if deeper else 0
     near = plan.cost <= known.cost + _MOST_EXTRA_COST + SQUARE_COST * forced
-    return near and not _hides_mistakes(plan, known, before, forced, evidence)
+    # A single one of several, whose weight is not clamped to zero, can be taken for no other.
+    single = before.score >= 5 and _members(plan) < _members(known)
+    return near and not single and not _hides_mistakes(plan, known, before, forced, evidence)
+
+
+def _members(plan: Plan) -> int:
+    """Number of members of all sequences."""
+    return sum(len(guess.items) for guess in plan.guesses if isinstance(guess, GroupGuess))
 
 
 def _hides_mistakes(

@@ -86,8 +86,9 @@ class References(ast.NodeVisitor):
         self.derived: dict[str, Evidence] = {}
         #: Name → parameter from which it was computed element by element, or normalised.
         self.alike: dict[str, Evidence] = {}
-        #: Counter of a loop over a parameter's elements → the name of such an element.
-        self.numbered: dict[str, str] = {}
+        #: Counter of a loop over a parameter's elements → the name of such an element, and of the
+        #: parameter.
+        self.numbered: dict[str, tuple[str, str]] = {}
 
     def read(self) -> None:
         """Visit the function's body."""
@@ -369,12 +370,13 @@ class Statements(References):
             if over.func.id == "enumerate" and len(parts) == 2 and over.args:
                 self._loop(parts[1], over.args[0])
                 counter, item = parts
+                whole = self.parameter(over.args[0])
                 if (
                     isinstance(counter, ast.Name)
                     and isinstance(item, ast.Name)
-                    and self.parameter(over.args[0]) is not None
+                    and whole is not None
                 ):
-                    self.numbered[counter.id] = item.id
+                    self.numbered[counter.id] = item.id, whole.name
             elif over.func.id == "zip" and len(parts) == len(over.args):
                 seen: list[Evidence] = []
                 for part, item in zip(parts, over.args, strict=True):
@@ -383,6 +385,7 @@ class Statements(References):
                     if held is not None:
                         held.adjacent |= held in seen
                         seen.append(held)
+                self._side_by_side(over.args)
         held = self.root(over) if _is_call_of(over, "tolist") else None
         if held is None:
             return
@@ -391,6 +394,14 @@ class Statements(References):
             self.derived[name.id] = held
         if isinstance(target, (ast.Tuple, ast.List)) and len(names) == len(target.elts):
             held.shape_of_tuples = (f"{held.name}.0", f"={len(names)}")
+
+    def _side_by_side(self, items: list[ast.expr]) -> None:
+        """``zip(w, xs)``: where one is a tensor and the other a sequence, one number for each."""
+        found = [(self.like(item), self.parameter(item)) for item in items]
+        for owner, _ in found:
+            for _, whole in found:
+                if owner is not None and whole is not None and owner is not whole:
+                    owner.for_each_of = owner.for_each_of or whole.name
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self._condition(node.test, holds=True, sure=False)

@@ -271,9 +271,10 @@ class Reader(Calls):
             if not isinstance(side, ast.Subscript) or not isinstance(node.op, ast.Mult):
                 continue
             owner = self.like(side.value)
-            item = self.numbered.get(ast.unparse(side.slice))
-            if owner is not None and item is not None and item == ast.unparse(other):
+            item, whole = self.numbered.get(ast.unparse(side.slice), ("", ""))
+            if owner is not None and item and item == ast.unparse(other):
                 owner.rank(1, NUMBERED)
+                owner.for_each_of = whole
 
     def _axes_beyond(self, node: ast.BinOp) -> None:
         """``x.dim() - 2``: code for the axes after the first two is written for tensors that have

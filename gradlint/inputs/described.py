@@ -191,7 +191,8 @@ def _entries(text: str, names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if not every:
         return found
-    for match in re.finditer(_ENTRY.format(names=f"(?:{every})"), text):
+    apart = _one_a_line(text, every)
+    for match in re.finditer(_ENTRY.format(names=f"(?:{every})"), apart):
         lines = f"{match['type'] or ''} {match['body']}".split("\n")
         kept = lines[:1]
         for line in lines[1:]:
@@ -201,6 +202,17 @@ def _entries(text: str, names: Sequence[str]) -> dict[str, str]:
         for name in re.findall(rf"\b(?:{every})\b", match["names"]):
             found.setdefault(name, " ".join(kept).strip())
     return found
+
+
+def _one_a_line(text: str, every: str) -> str:
+    """``text`` with a line for each of the entries that share one: "x: (N,) > 0; y: (N,), t: (T,)
+    in years, positive" says of ``t`` alone that it is positive."""
+    next_one = re.compile(rf"[;,][^\S\n]+(?=`*(?:{every})`*[^\S\n]*(?:\([^()\n]*\))?:[^\S\n])")
+    lines = text.split("\n")
+    return "\n".join(
+        next_one.sub(lambda _, line=line: "\n" + line[: len(line) - len(line.lstrip())], line)  # type: ignore[misc]
+        for line in lines
+    )
 
 
 def _shapes_of(name: str, text: str, entry: str, names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -327,3 +327,21 @@ def test_integers_have_the_shape_that_others_were_given() -> None:
     log_rate, logit, counts = gather(from_object(ZeroInflated))
     assert log_rate.shape == logit.shape == counts.shape
     assert len(counts.shape) == 2
+
+
+def test_entries_that_share_a_line_are_apart() -> None:
+    names = ["price", "flows", "times"]
+    for between in ("; ", ", "):
+        line = between.join(("price: (B,)", "flows: (B, T) of any sign", "times: (T,), positive"))
+        found = arguments_in(f"Yields.\n\n    {line}\n    Returns the yields, sorted.\n", names)
+        assert [found[name].axes for name in names] == [("B",), ("B", "T"), ("T",)]
+        assert "positive" in found["times"].words
+        assert not any("positive" in found[name].words for name in names[:2])
+        assert not any("sorted" in found[name].words for name in names)
+
+
+def test_an_argument_that_is_mentioned_begins_no_entry() -> None:
+    names = ["price", "flows"]
+    found = arguments_in("price: that of all flows, above zero; positive", names)
+    assert "positive" in found["price"].words
+    assert "positive" not in found["flows"].words

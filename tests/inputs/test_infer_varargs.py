@@ -182,3 +182,167 @@ def test_names_that_forward_gives_to_its_arguments() -> None:
 )
 def test_gradients_of_such_arguments_are_judged(op, expected) -> None:
     assert errors(op) == expected
+
+
+class WeightedMean(Function):
+    """A weighted mean of tensors: weights below zero count as zero."""
+
+    @staticmethod
+    def forward(ctx, w, eps, *xs):
+        ctx.eps = eps
+        ctx.save_for_backward(w, *xs)
+        r = w.clamp(min=0)
+        n = r / (r.sum() + eps)
+        return sum(n[i] * x for i, x in enumerate(xs))
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *xs = ctx.saved_tensors
+        r = w.clamp(min=0)
+        total = r.sum() + ctx.eps
+        n = r / total
+        along = torch.stack([(g * x).sum() for x in xs])
+        return (along - (n * along).sum()) / total * (w > 0), None, *(g * v for v in n)
+
+
+class SwappedMean(WeightedMean):
+    """Gives each tensor the gradient of another one."""
+
+    @staticmethod
+    def backward(ctx, g):
+        to_w, _, *to_xs = WeightedMean.backward(ctx, g)
+        return (to_w, None, *reversed(to_xs))
+
+
+class Unnormalised(WeightedMean):
+    """Forgets that a weight is part of the sum that all are divided by."""
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *xs = ctx.saved_tensors
+        total = w.clamp(min=0).sum() + ctx.eps
+        along = torch.stack([(g * x).sum() for x in xs])
+        return (along / total * (w > 0), None, *WeightedMean.backward(ctx, g)[2:])
+
+
+class Alone(WeightedMean):
+    """Forgets what a weight does to the shares of the others."""
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *xs = ctx.saved_tensors
+        r = w.clamp(min=0)
+        total = r.sum() + ctx.eps
+        along = torch.stack([(g * x).sum() for x in xs])
+        to_w = along * (1 - r / total) / total * (w > 0)
+        return (to_w, None, *WeightedMean.backward(ctx, g)[2:])
+
+
+class Unmasked(WeightedMean):
+    """Gives a gradient to weights below zero, too."""
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *xs = ctx.saved_tensors
+        r = w.clamp(min=0)
+        total = r.sum() + ctx.eps
+        along = torch.stack([(g * x).sum() for x in xs])
+        to_w = (along - (r / total * along).sum()) / total
+        return (to_w, None, *WeightedMean.backward(ctx, g)[2:])
+
+
+class Paired(Function):
+    """A number for each of the tensors, taken side by side."""
+
+    @staticmethod
+    def forward(ctx, scales, *terms):
+        ctx.save_for_backward(scales, *terms)
+        return torch.stack([s * t.sum() for s, t in zip(scales, terms, strict=False)])
+
+    @staticmethod
+    def backward(ctx, g):
+        scales, *terms = ctx.saved_tensors
+        to_scales = g * torch.stack([term.sum() for term in terms])
+        pairs = zip(g, scales, terms, strict=False)
+        return to_scales, *(v * s * torch.ones_like(t) for v, s, t in pairs)
+
+
+@pytest.mark.parametrize("op", [WeightedMean, Paired])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_number_for_each_tensor(op: type[Function], seed: int) -> None:
+    sample = infer(from_object(op), seed)[0]
+    numbers, *rest = sample.args
+    tensors = [value for value in rest if isinstance(value, torch.Tensor)]
+    assert numbers.shape == (2,)
+    assert len(tensors) == 2
+    assert all(tensor.requires_grad for tensor in tensors)
+    assert (0, 0) in sample.held
+
+
+def test_all_weights_count() -> None:
+    w = infer(from_object(WeightedMean), seed=0)[0].args[0]
+    assert bool((w > 0).all())
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (WeightedMean, set()),
+        (Paired, set()),
+        (SwappedMean, {("GL401", "xs[0]"), ("GL401", "xs[1]")}),
+        (Unnormalised, {("GL401", "w")}),
+        (Alone, {("GL401", "w")}),
+        (Unmasked, {("GL401", "w")}),
+    ],
+)
+def test_gradients_of_weighted_tensors_are_judged(op, expected) -> None:
+    found = set(errors(op))
+    assert {item for item in found if item[0] == "GL401"} == expected
+    assert bool(found) == bool(expected)
+
+
+class Last(Function):
+    """Reads one argument of any number, if its weight is above zero."""
+
+    @staticmethod
+    def forward(ctx, w, *xs):
+        ctx.number = len(xs)
+        ctx.save_for_backward(w, xs[-1])
+        return w.clamp(min=0) * xs[-1].square()
+
+    @staticmethod
+    def backward(ctx, g):
+        w, x = ctx.saved_tensors
+        to_w = (g * x.square()).sum_to_size(w.shape) * (w > 0)
+        to_x = (2.0 * x * w.clamp(min=0) * g).sum_to_size(x.shape)
+        return to_w, *(None,) * (ctx.number - 1), to_x
+
+
+def test_what_no_draw_depends_on_is_left_out() -> None:
+    assert count(Last) == 2
+
+
+class Shown(Function):
+    """The mean of tensors, times a number for each column.
+
+    >>> Shown.apply(torch.ones(4), torch.ones(3, 4), torch.ones(3, 4))
+    """
+
+    @staticmethod
+    def forward(ctx, scale, *xs):
+        ctx.save_for_backward(scale, *xs)
+        return scale * sum(xs) / len(xs)
+
+    @staticmethod
+    def backward(ctx, g):
+        scale, *xs = ctx.saved_tensors
+        to_scale = (g * sum(xs) / len(xs)).sum(0)
+        return to_scale, *(scale * g / len(xs) for _ in xs)
+
+
+def test_a_call_that_shows_what_comes_before_them() -> None:
+    scale, *xs = infer(from_object(Shown), seed=0)[0].args
+    assert scale.dim() == 1
+    assert len(xs) == 2
+    assert xs[0].shape == xs[1].shape
+    assert xs[0].shape[1:] == scale.shape

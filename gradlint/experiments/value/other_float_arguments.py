@@ -103,8 +103,9 @@ def _with_right_values(
 ) -> Finding:
     """``finding`` with the values at which the gradient is right."""
     right = " and ".join(f"`{name}` is {before[name]:g}" for name in moved)
-    more = f"; {finding.cause_text}" if finding.cause_text else ""
     what = "used by backward only" if finding.grounds.explained else "argument left out"
+    said = finding.cause_text.removeprefix(f"{what}: ")  # a hypothesis may say the same of it
+    more = f"; {said}" if said else ""
     finding.cause_text = f"{what}: where {right} the gradient is right{more}"
     return finding
 

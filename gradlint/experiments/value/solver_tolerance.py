@@ -11,8 +11,8 @@ disagreement.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -26,6 +26,7 @@ from gradlint.inputs.designed_arguments import iteration_counts, with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.trace.longer_loops import counted_loops, more_rounds
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 from gradlint.trace.tightened import Tightened, TooLong
@@ -70,6 +71,10 @@ SAME_GRADIENT, OTHER_GRADIENT = 1e-6, 1e-4
 CONVERGED = 1e-12
 
 
+#: Makes a context in which forward runs.
+Around = Callable[[], AbstractContextManager[None]]
+
+
 @dataclass(frozen=True)
 class Solver:
     """An iterative forward.
@@ -96,12 +101,8 @@ class Solver:
     @contextmanager
     def tightening(self, problem: Problem) -> Iterator[None]:
         """Run ``problem`` itself with tighter tolerances in the body."""
-        before = problem.surroundings
-        problem.surroundings = lambda: Tightened(self.factor, left=self.left)
-        try:
+        with surrounded(problem, lambda: Tightened(self.factor, left=self.left)):
             yield
-        finally:
-            problem.surroundings = before
 
 
 def find_solver(subject: Subject) -> Solver | None:
@@ -188,9 +189,9 @@ def right_with_more_iterations(subject: Subject, position: int) -> bool:
 
 
 def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:
-    """Whether forward iterates as often as an integer says, an argument or an attribute of the
-    module, and that is enough at the sample and too little at ``values``: with more iterations, the
-    gradient of input ``position`` is the same there, and another one here."""
+    """Whether forward iterates as often as an integer says, an argument, an attribute of the module
+    or a number in its code, and that is enough at the sample and too little at ``values``: with
+    more iterations, the gradient of input ``position`` is the same there, and another one here."""
     for longer in _with_more_iterations(subject):
         try:
             there = _gradient_change(subject, longer, subject.problem.values(), position)
@@ -212,12 +213,75 @@ def _with_more_iterations(subject: Subject) -> Iterator[Problem]:
     found = {item.name: item.default for item in parameters} | dict(subject.arguments())
     for name, count in _counts(found):
         sample = with_arguments(subject.op, subject.sample, {name: MORE_ITERATIONS * count})
-        yield subject.problem.at(sample)
+        longer = subject.problem.at(sample)
+        if _makes_more_calls(subject, longer):
+            yield longer
+    for around in _longer(subject):
+        longer = subject.problem.through(lambda invoke: invoke)
+        longer.surroundings = around
+        yield longer
+
+
+def _longer(subject: Subject) -> Iterator[Around]:
+    """The same by contexts, for the numbers that are no arguments: attributes of a module, and
+    rounds of a loop that are written in the code."""
+    found: list[Around] = []
     module = subject.op.module
     for name, count in _counts(vars(module)) if module is not None else ():
+        found.append(partial(_set, module, name, MORE_ITERATIONS * count))
+    for function, count in counted_loops(subject.op):
+        if count >= LEAST_ITERATIONS:
+            found.append(partial(more_rounds, function, count, MORE_ITERATIONS))
+    for around in found:
+        if _makes_more_calls(subject, subject.problem, around):
+            yield around
+
+
+def _makes_more_calls(subject: Subject, problem: Problem, around: Around = nullcontext) -> bool:
+    """Whether forward makes more calls of PyTorch's functions as ``problem`` within ``around`` than
+    at the sample. Where a number is none of iterations, but a limit or a size, it makes as many."""
+
+    @contextmanager
+    def counting(mode: Tightened) -> Iterator[None]:
+        with around(), mode:
+            yield
+
+    try:
+        usual, _, _ = run_counted(subject.problem, Tightened())
+        counted = Tightened()
+        watched = problem.through(lambda invoke: invoke)
+        watched.surroundings = lambda: counting(counted)
+        watched.forward()
+    except OpRaised:
+        return False
+    return counted.calls > usual
+
+
+def enough_at_the_sample(subject: Subject, position: int) -> Iterator[Around]:
+    """The contexts in which forward iterates more often where that makes no difference to the
+    gradient of input ``position`` at the sample."""
+    for around in _longer(subject):
         longer = subject.problem.through(lambda invoke: invoke)
-        longer.surroundings = partial(_set, module, name, MORE_ITERATIONS * count)
-        yield longer
+        longer.surroundings = around
+        try:
+            if _gradient_change(subject, longer, longer.values(), position) <= SAME_GRADIENT:
+                yield around
+        except OpRaised:
+            continue
+        finally:
+            subject.problem.forward_calls += longer.forward_calls
+            subject.problem.backward_calls += longer.backward_calls
+
+
+@contextmanager
+def surrounded(problem: Problem, around: Around) -> Iterator[None]:
+    """Run ``problem`` itself within ``around`` in the body."""
+    before = problem.surroundings
+    problem.surroundings = around
+    try:
+        yield
+    finally:
+        problem.surroundings = before
 
 
 def _counts(numbers: Mapping[str, object]) -> list[tuple[str, int]]:

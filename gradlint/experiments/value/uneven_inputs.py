@@ -58,7 +58,8 @@ def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
         "the difference",
     )
     for finding in findings:
-        more = f"; {finding.cause_text}" if finding.cause_text else ""
+        said = finding.cause_text.removeprefix("argument left out: ")
+        more = f"; {said}" if said else ""
         finding.cause_text = f"argument left out: where {equal} the gradient is right{more}"
     return findings
 

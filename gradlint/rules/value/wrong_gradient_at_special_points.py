@@ -111,8 +111,10 @@ from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.one_sided_slopes import WrongAtPoint
 from gradlint.experiments.value.solver_tolerance import (
     MOST_SECONDS,
+    enough_at_the_sample,
     find_early_end,
     find_solver,
+    surrounded,
     unconverged_at,
 )
 from gradlint.experiments.value.special_points import SpecialPoints
@@ -175,22 +177,31 @@ def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, 
     if solver is None or solver.call_s > MOST_SECONDS:
         return set()
 
-    def wrong_now() -> set[tuple[int, str]]:
-        points = SpecialPoints(subject, right)
-        shown = (extreme for name in JUDGED if (extreme := extremes.named(name)) is not None)
-        return {(w.position, w.where) for extreme in shown for w in points.wrong(extreme)}
-
-    before = wrong_now()
+    before = _wrong_now(subject, right)
     with solver.tightening(subject.problem):
-        return before - wrong_now()
+        return before - _wrong_now(subject, right)
+
+
+def _wrong_now(subject: Subject, inputs: list[int]) -> set[tuple[int, str]]:
+    """Position and words of what is wrong at special points, as the op runs now: outputs and
+    gradients there are those of now, too."""
+    points, extremes = SpecialPoints(subject, inputs), make_extremes(subject)
+    shown = (extreme for name in JUDGED if (extreme := extremes.named(name)) is not None)
+    return {(w.position, w.where) for extreme in shown for w in points.wrong(extreme)}
 
 
 def _limited_by_iterations(
     subject: Subject, wrong_ones: Collection[WrongAtPoint]
 ) -> set[tuple[int, str]]:
-    """What is wrong only because forward does not iterate often enough at such values."""
+    """What is wrong only because forward does not iterate often enough at such values: with more
+    iterations, backward returns another gradient there, or what it returns is right."""
     extremes = subject.once(make_extremes)
     found = set()
+    for position in sorted({wrong.position for wrong in wrong_ones}):
+        for around in enough_at_the_sample(subject, position):
+            with surrounded(subject.problem, around):
+                if not _wrong_now(subject, [position]):
+                    found |= {(w.position, w.where) for w in wrong_ones if w.position == position}
     for wrong in wrong_ones:
         shown = (extreme for extreme in map(extremes.named, JUDGED) if extreme is not None)
         extreme = next((e for e in shown if e.words == wrong.where), extremes.named("single"))

@@ -68,6 +68,21 @@ class OneScaleOnly(Bounded):
         return Power.forward(ctx, x, scale, p, shift)
 
 
+class Huber(Function):
+    """½r² for r below delta, and a line beyond it."""
+
+    @staticmethod
+    def forward(ctx, r, delta=1.0):
+        ctx.save_for_backward(r)
+        size = r.abs()
+        return torch.where(size < delta, r * r / 2, delta * (size - delta / 2)).mean()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (r,) = ctx.saved_tensors
+        return grad_output * r.clamp(-1, 1) / r.numel(), None
+
+
 def matrix() -> torch.Tensor:
     return torch.randn(3, 4, generator=torch.Generator().manual_seed(1))
 
@@ -97,6 +112,15 @@ def test_argument_left_out_is_named(
     )
     assert finding.input == "x"
     assert finding.evidence["elements"]
+
+
+def test_what_is_left_out_is_said_once(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probe(probed, Huber, 1.5 * matrix()).findings
+    assert finding.cause_text.startswith(
+        "argument left out: where `delta` is 1 the gradient is right; backward computes as if"
+        " `delta` were 1.0: "
+    )
+    assert finding.cause_text.count("left out") == 1
 
 
 def test_number_in_place_of_an_argument(probed: Callable[..., Outcome]) -> None:

@@ -464,6 +464,52 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     assert finding.grounds.explained is None
 
 
+class Written(SquareRoot):
+    """The number of iterations is no argument."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        square = 1 + x * x
+        y = torch.ones_like(x)
+        for _ in range(7):
+            y = (y + square / y) / 2
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, y = ctx.saved_tensors
+        return g * x / y
+
+
+class WrittenButSaturated(Written):
+    """The gradient is lost at large values, however often forward iterates."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        square = 1 + x * x
+        y = torch.ones_like(x)
+        for _ in range(40):
+            y = (y + square / y) / 2
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, y = ctx.saved_tensors
+        return g * x / y * (x.abs().log() < 2.2)
+
+
+def test_a_number_of_iterations_that_is_written_in_the_code(
+    probed: Callable[..., Outcome],
+) -> None:
+    (finding,) = probed(GL402, Written, X).findings
+    assert "at magnitudes from 10 to 10000" in finding.message
+    assert finding.grounds.explained == "solver"
+    (finding,) = probed(GL402, WrittenButSaturated, X).findings
+    assert finding.grounds.explained is None
+
+
 class Settles(torch.nn.Module):
     """z = tanh(weight·z + x) by ``times`` steps, with the gradient of the limit: more steps are
     needed for larger weights."""
@@ -505,6 +551,106 @@ def test_a_module_that_does_not_iterate_often_enough_at_other_values(
     assert module.times == 6
     module.times = 4  # fewer than any number of iterations that is meant
     assert not unconverged_at(seen, [x, torch.full_like(usual, 0.7)], 0)
+
+
+class Equilibrium(torch.nn.Module):
+    """z = tanh(W z + x) by 200 steps: with one and minus one in W, the limit is reached sooner than
+    its slope, and backward returns nearly the same after more steps."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(COUPLING, dtype=torch.float64))
+        self.steps = 200
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.function.apply(x, self.weight, self.steps)
+        return found
+
+
+COUPLING = [
+    [0.126, 0.046, 0.022, -0.045],
+    [-0.156, 0.054, 0.002, -0.092],
+    [-0.088, -0.051, 0.097, 0.015],
+    [-0.130, -0.002, -0.079, -0.034],
+]
+
+
+VALUES = [[-0.10, -0.90, 1.75, 0.97], [0.20, -1.83, -0.68, -0.21], [-1.22, 0.45, 1.25, 0.70]]
+
+
+class EquilibriumFunction(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, steps: int) -> Tensor:
+        z = torch.zeros_like(x)
+        for _ in range(steps):
+            z = (z @ weight.T + x).tanh()
+        ctx.save_for_backward(x, z, weight)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        _, z, weight = ctx.saved_tensors
+        slope = 1 - z * z
+        coupled = torch.eye(4, dtype=z.dtype) - slope.unsqueeze(-1) * weight
+        of_x = torch.linalg.solve(coupled.mT, g.unsqueeze(-1)).squeeze(-1) * slope
+        return of_x, of_x.T @ z, None
+
+
+class LostAtOne(EquilibriumFunction):
+    """The gradient is lost where x is one, however often forward iterates."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
+        x, _, _ = ctx.saved_tensors
+        of_x, of_weight, _ = EquilibriumFunction.backward(ctx, g)
+        return torch.where(x == 1.0, 0.0, of_x), of_weight, None  # type: ignore[arg-type]
+
+
+def test_a_gradient_that_is_right_after_more_iterations(probed: Callable[..., Outcome]) -> None:
+    x = torch.tensor(
+        [[-0.10, -0.90, 1.75, 0.97], [0.20, -1.83, -0.68, -0.21], [-1.22, 0.45, 1.25, 0.70]]
+    )
+    x = x.double().requires_grad_()
+    right = probed(GL402, Equilibrium(EquilibriumFunction), x).findings
+    assert {finding.grounds.explained for finding in right} == {"solver"}
+    wrong = probed(GL402, Equilibrium(LostAtOne), x).findings
+    assert {finding.grounds.explained for finding in wrong if finding.input == "x"} == {None}
+
+
+class Capped(torch.nn.Module):
+    """min(x, limit), with a wrong gradient at the limit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.limit = 6
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = CappedFunction.apply(x, self.limit)
+        return found
+
+
+class CappedFunction(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, limit: int) -> Tensor:
+        ctx.save_for_backward(x)
+        ctx.limit = limit
+        for _ in range(6):
+            x = torch.minimum(x, torch.full_like(x, float(limit)))
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        (x,) = ctx.saved_tensors
+        return torch.where(x == ctx.limit, 3.0 * g, g * (x < ctx.limit)), None
+
+
+def test_a_limit_is_no_number_of_iterations(subject: Callable[..., Subject]) -> None:
+    seen = subject(Capped(), torch.tensor([0.5, 1.5, -2.0, 2.5]).double())
+    (usual,) = seen.problem.values()
+    assert not unconverged_at(seen, [usual], 0)
+    # With a limit of 24, the gradient there is another one.
+    assert not unconverged_at(seen, [torch.full_like(usual, 6.0)], 0)
 
 
 class Poincare(Function):
