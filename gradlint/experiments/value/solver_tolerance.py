@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -26,6 +27,7 @@ from gradlint.inputs.designed_arguments import iteration_counts, with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
+from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.longer_loops import counted_loops, more_rounds
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
@@ -167,7 +169,9 @@ def right_when_converged(subject: Subject, position: int, relative_error: float)
 
 def right_with_more_iterations(subject: Subject, position: int) -> bool:
     """Whether forward iterates as often as an argument says, by its name, that nobody gave, and the
-    gradient of input ``position`` agrees with differences once that is often enough."""
+    gradient of input ``position`` agrees with differences once that is often enough.
+
+    A backward that goes back through the iterations is right after few of them too, or wrong."""
     if subject.sample.origin != "inferred":
         return False
     for name, count in iteration_counts(subject.op, subject.sample).items():
@@ -180,12 +184,34 @@ def right_with_more_iterations(subject: Subject, position: int) -> bool:
             _, _, call_s = run_counted(longer, Tightened())
             if CALLS * call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
                 continue
+            if _operations_back(longer, subject) > _operations_back(subject.problem, subject):
+                continue
             decision = decide(function, seed=subject.seed, inputs=[position])
         except OpRaised:
             continue
         if decision.verdicts[0] in (AGREES, ROUNDED):
             return True
     return False
+
+
+class _Operations(DispatchMode):
+    """Counts operations of PyTorch."""
+
+    count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        self.count += 1
+        return self.through(func, args, kwargs)
+
+
+def _operations_back(problem: Problem, subject: Subject) -> int:
+    """How many operations backward does."""
+    leaves, outputs = problem.linearize()
+    with _Operations() as operations:
+        problem.pull_from(outputs, leaves, subject.run.cotangents)
+    return operations.count
 
 
 def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:

@@ -568,3 +568,36 @@ def test_few_iterations_that_were_given_are_judged_as_they_are() -> None:
     x = normal(3, 4).requires_grad_()
     report = gradlint.check(bisection(1.0), (x, 5), select=["GL401"], order=1, seed=0)
     assert severities(report) == {("GL401", "error", None)}
+
+
+def balanced(order: int) -> type:
+    """Rows and columns that sum to one in turn, and the gradient through all steps, in the order
+    of the steps or against it."""
+
+    class Balanced(Function):
+        @staticmethod
+        def forward(ctx: Any, scores: torch.Tensor, n_iters: int = 5) -> torch.Tensor:
+            steps, z = [], scores
+            for dim in (-1, -2) * n_iters:
+                z = z - z.logsumexp(dim, keepdim=True)
+                steps.append(z)
+            ctx.save_for_backward(*steps)
+            return z.exp()
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            steps = ctx.saved_tensors
+            grad = grad * steps[-1].exp()
+            dims = (-1, -2) * (len(steps) // 2)
+            for z, dim in zip(reversed(steps), dims[::order], strict=True):
+                grad = grad - z.exp() * grad.sum(dim, keepdim=True)
+            return grad, None
+
+    return Balanced
+
+
+def test_a_gradient_through_few_iterations_is_judged_as_it_is() -> None:
+    """The steps in the wrong order are right in the limit, and that is not what it goes through."""
+    report = gradlint.check(balanced(1), select=["GL401"], order=1, seed=0)
+    assert severities(report) == {("GL401", "error", None)}
+    assert gradlint.check(balanced(-1), select=["GL401"], order=1, seed=0).ok
