@@ -227,7 +227,7 @@ def _domain(guess: TensorGuess) -> str:
 
 def _notes(search: Search, plan: Plan, trial: Trial) -> list[str]:
     """What was inferred, in words."""
-    notes = list(_tensor_notes(plan))
+    notes = list(dict.fromkeys(_tensor_notes(plan)))  # members of a list are often alike
     for name, value in zip(plan.names, plan.guesses, strict=True):
         if isinstance(value, ListGuess):
             owner, size = plan.cut(value)
@@ -262,6 +262,8 @@ def _tensor_notes(plan: Plan) -> Iterator[str]:
         for index, axis in enumerate(guess.axes):
             if axis in first:
                 other, where = first[axis]
+                if (other, where) == (name, index):
+                    continue  # a member of a list like the one before
                 owner = "" if other == name else f" of {other}"
                 ties.append(f"axis {index} tied to axis {where}{owner}")
             elif axis.startswith("=") or axis in dict(plan.fixed):

@@ -346,3 +346,9 @@ def test_a_call_that_shows_what_comes_before_them() -> None:
     assert len(xs) == 2
     assert xs[0].shape == xs[1].shape
     assert xs[0].shape[1:] == scale.shape
+
+
+def test_members_are_not_told_to_be_tied_to_themselves() -> None:
+    (main, *_) = infer(from_object(Shown), seed=0)
+    (axes,) = [note for note in main.notes if note.startswith("xs:")]
+    assert axes.endswith("), axis 1 tied to axis 0 of scale")
