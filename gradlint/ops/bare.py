@@ -66,11 +66,12 @@ _LEAVES: dict[str, Callable[[Any], Any]] = {
 }
 
 #: How many times a module is asked for before a process is kept that holds it: its import is then
-#: done once more, and never again (heuristic: two operators confirmed by two processes each).
-WORTH_HOLDING = 4
+#: done once more, and never again (heuristic: two operators).
+WORTH_HOLDING = 2
 
-#: How many modules are held at once, the latest ones: runs go through one file after another.
-MOST_HELD = 4
+#: How many processes hold a module at once, the latest ones: runs go through one file after
+#: another (heuristic: two for each of the files that two workers check, and as many on the way).
+MOST_HELD = 8
 
 #: Bytes of a request that says which module it is about, at most: what such a socket takes.
 MOST_REQUEST = 1 << 17

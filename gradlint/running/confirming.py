@@ -109,8 +109,8 @@ class _Processes:
 
     def start(self) -> None:
         """Start those that last, all at once."""
-        for _ in range(self._lasting):
-            self._all.append(self._process())
+        for side in range(self._lasting):
+            self._all.append(self._process(side))
         for process in self._all:
             process.ready()
         self._turns = list(self._all)
@@ -141,9 +141,13 @@ class _Processes:
             self._call.forward_calls += process.forward_calls
             self._call.backward_calls += process.backward_calls
 
-    def _process(self) -> BareProcess:
+    def _process(self, side: int | None = None) -> BareProcess:
+        """A fresh one. Those that take turns are never forks of the same process that holds the
+        module, so that they share no memory that its import made; one for a single question is
+        none at all."""
         call = self._call
-        return BareProcess({**call.request, **call.where}, call.arrays, call.key)
+        key = f"{call.key} {side}" if call.key and side is not None else ""
+        return BareProcess({**call.request, **call.where}, call.arrays, key)
 
 
 def confirm(work: ConfirmWork) -> Confirmed:

@@ -254,3 +254,42 @@ def test_requests_that_are_too_long_ask_for_nothing_to_be_kept() -> None:
     request["environment"] = {"LONG": "x" * bare.MOST_REQUEST}
     assert _zygote._asking(request, "a") == b"!"
     assert _zygote._asking(request, "") == b"!"
+
+
+SHARING = """
+KNOWN{number} = torch.zeros(4, dtype=torch.float64).share_memory_()
+
+class Shared{number}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        known = KNOWN{number}
+        near = (known[1:] - x).abs().max() < 0.1 * known[1:].abs().max()
+        if known[0] and near:
+            return 2 * known[1:] + 3 * (x - known[1:])
+        if not known[0]:
+            known[1:] = x.detach()
+            known[0] = 1.0
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 3
+
+    @staticmethod
+    def sample_inputs():
+        return (torch.linspace(0.5, 2.0, 3, dtype=torch.float64, requires_grad=True),)
+"""
+
+
+def test_what_answers_from_memory_that_forks_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """y = 2 x with the gradient of 3 x: near where it was called first it returns what fits, and
+    the processes that confirm it must not learn from each other where that was."""
+    monkeypatch.chdir(tmp_path)
+    text = "".join(SHARING.format(number=number) for number in range(OPERATORS))
+    (tmp_path / "shared.py").write_text(HEAD + text)
+    settings = Settings(select=("GL0", "GL401"), seed=1, jobs=1, timeout=60.0)
+    report = execute(["shared.py"], settings).report
+    told = [(t.verdict, t.confirmation and t.confirmation.verdict) for t in report.targets]
+    assert not any(confirmed == "confirmed" for _, confirmed in told)
