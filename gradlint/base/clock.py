@@ -11,6 +11,10 @@ _open, _read, _close = os.open, os.read, os.close
 #: More than the line that the system tells has.
 _LONGEST = 200
 
+#: How often the two clocks are read until nothing came between them: on a machine with many times
+#: as many busy processes as processors, a process is seldom set aside twice within microseconds.
+_READS = 5
+
 
 def queued_seconds(pid: int | str | None) -> float:
     """Seconds that the main thread of process ``pid`` was ready to run and waited for a processor;
@@ -37,5 +41,13 @@ def had_seconds() -> float:
 
     What it sleeps counts, so that an operator that waits for something does not work for ever; what
     others take of a busy machine does not, so that the same is measured there as on a quiet one.
+    Both clocks are read at one moment: a process that is set aside between the two readings would
+    have that wait taken off a measurement that it is no part of, which may be longer than the
+    measurement.
     """
-    return time.monotonic() - queued_seconds("self")
+    for _ in range(_READS):
+        queued = queued_seconds("self")
+        now = time.monotonic()
+        if queued_seconds("self") == queued:
+            break
+    return now - queued

@@ -24,3 +24,23 @@ def test_waiting_for_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch)
     assert clock.had_seconds() - began == 0.5
     now[0] = 112.0  # it slept
     assert clock.had_seconds() - began == 2.5
+
+
+def test_a_wait_between_the_readings_is_not_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, queued = [100.0], [7.0]
+    set_aside = [0.0]
+
+    def monotonic() -> float:
+        told = now[0]
+        now[0] += set_aside[0]  # the process waits for a processor just after it has read this
+        queued[0] += set_aside[0]
+        set_aside[0] = 0.0
+        return told
+
+    monkeypatch.setattr(clock.time, "monotonic", monotonic)
+    monkeypatch.setattr(clock, "queued_seconds", lambda pid: queued[0])
+    set_aside[0] = 0.5
+    began = clock.had_seconds()
+    now[0] += 0.001  # what is measured
+    set_aside[0] = 0.25
+    assert clock.had_seconds() - began == pytest.approx(0.001)
