@@ -216,7 +216,7 @@ def check(case):
                     first, values = ref, ys
             except Exception as e:
                 bad.append(f"right {n}/{label}: {type(e).__name__} {e}")
-        if not once and not case["surrogate"]:
+        if not once:
             said = second(right, case, make())
             if said:
                 bad.append(f"right {n}/second order: {said}")
@@ -234,7 +234,7 @@ def check(case):
                 seen.append(mode)
         except Exception as e:
             seen.append(f"{mode} ({type(e).__name__} {str(e)[:50]})")
-    twice = "" if once or case["surrogate"] else second(wrong, case, make())
+    twice = "" if once else second(wrong, case, make())
     if case["order"] == "second":
         if seen or not twice:
             bad.append(f"wrong: seen {seen}, second order {twice!r}")

@@ -1,11 +1,10 @@
 import torch
 from torch import nn
 import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
 
 
 class BinarizeSTE(torch.autograd.Function):
-    """alpha * sign(w) with a per-row alpha. Straight-through estimator for w (hard tanh window)."""
-
     @staticmethod
     def forward(ctx, w, alpha):
         ctx.save_for_backward(w, alpha)
@@ -13,6 +12,7 @@ class BinarizeSTE(torch.autograd.Function):
         return alpha * b
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, g):
         w, alpha = ctx.saved_tensors
         b = torch.where(w >= 0, torch.ones_like(w), -torch.ones_like(w))

@@ -4,12 +4,14 @@ import torch
 class CosineSim(torch.autograd.Function):
 
     @staticmethod
-    def forward(ctx, a, b):
-        """a, b: (..., d) non-zero vectors"""
+    def forward(a, b):
         na = a.norm(dim=-1, keepdim=True)
         nb = b.norm(dim=-1, keepdim=True)
-        ctx.save_for_backward(a, b)
         return (a * b / (na * nb)).sum(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, g):

@@ -11,8 +11,6 @@ def _matrix(kappa, dt):
 
 
 class HeatStep(torch.autograd.Function):
-    """Backward Euler step (I + dt L(kappa)) u' = u; the system is symmetric."""
-
     @staticmethod
     def forward(ctx, u, kappa, dt):
         new = torch.linalg.solve(_matrix(kappa, dt), u)
@@ -29,7 +27,6 @@ class HeatStep(torch.autograd.Function):
 
 
 class HeatRod(nn.Module):
-    """n cells of a rod with insulated ends; log conductivities of the n - 1 faces are learned."""
 
     def __init__(self, n, dt=0.1, steps=3):
         super().__init__()

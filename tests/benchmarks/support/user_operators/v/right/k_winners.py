@@ -16,7 +16,6 @@ class KWinnersFn(torch.autograd.Function):
 
 
 class KWinners(nn.Module):
-    """Keeps the k largest activations of a sample, (batch, units)."""
 
     def __init__(self, k):
         super().__init__()

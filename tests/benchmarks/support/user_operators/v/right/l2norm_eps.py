@@ -3,8 +3,6 @@ from torch.autograd import Function
 
 
 class L2Normalize(Function):
-    """x / max(||x||, eps) along the last dim."""
-
     @staticmethod
     def forward(ctx, x, eps=1e-8):
         n = (x * x).sum(-1, keepdim=True).clamp(min=eps ** 2).sqrt()

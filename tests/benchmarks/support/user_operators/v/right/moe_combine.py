@@ -2,11 +2,6 @@ import torch
 
 
 class TopKCombine(torch.autograd.Function):
-    """Combine the experts' outputs with the renormalised top-k gate.
-
-    expert_out: (E, T, D), logits: (T, E). The softmax is over the k chosen logits only.
-    """
-
     @staticmethod
     def forward(ctx, expert_out, logits, k):
         top, idx = logits.topk(k, dim=-1)

@@ -8,12 +8,16 @@ class Composite(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, sigma, rgb, delta):
+    def forward(sigma, rgb, delta):
         tau = sigma * delta
         T = torch.exp(tau - tau.cumsum(1))
         w = T * -torch.expm1(-tau)
-        ctx.save_for_backward(sigma, rgb, delta)
         return (w[..., None] * rgb).sum(1), w.sum(1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        sigma, rgb, delta = inputs
+        ctx.save_for_backward(sigma, rgb, delta)
 
     @staticmethod
     def backward(ctx, gc, ga):

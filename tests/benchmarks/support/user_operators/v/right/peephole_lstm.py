@@ -35,7 +35,6 @@ class PeepholeCell(torch.autograd.Function):
 
 
 class PeepholeLSTMCell(nn.Module):
-    """(x, (h, c)) -> (h', c'), Gers & Schmidhuber's peephole connections"""
 
     def __init__(self, input_size, hidden_size):
         super().__init__()

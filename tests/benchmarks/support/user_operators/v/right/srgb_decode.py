@@ -5,9 +5,13 @@ class SRGBToLinear(torch.autograd.Function):
     """IEC 61966-2-1 decoding of images in [0, 1]."""
 
     @staticmethod
-    def forward(ctx, img):
-        ctx.save_for_backward(img)
+    def forward(img):
         return torch.where(img <= 0.04045, img / 12.92, ((img + 0.055) / 1.055).pow(2.4))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (img,) = inputs
+        ctx.save_for_backward(img)
 
     @staticmethod
     def backward(ctx, grad):

@@ -5,7 +5,6 @@ class TempSoftmax(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, tau, dim=-1):
-        """x / tau, softmax over dim. tau is a 0-d tensor (learned)."""
         y = torch.softmax(x / tau, dim)
         ctx.dim = dim
         ctx.save_for_backward(x, tau, y)

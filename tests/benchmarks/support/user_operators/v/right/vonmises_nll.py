@@ -6,9 +6,12 @@ class VonMisesNLL(torch.autograd.Function):
     """-log p(theta | mu, kappa), kappa > 0; all of the same shape"""
 
     @staticmethod
-    def forward(ctx, theta, mu, kappa):
-        ctx.save_for_backward(theta, mu, kappa)
+    def forward(theta, mu, kappa):
         return math.log(2 * math.pi) + torch.log(torch.special.i0e(kappa)) + kappa - kappa * torch.cos(theta - mu)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, g):

@@ -11,12 +11,13 @@ def _cumsum(x, dim, exclusive, reverse):
 
 
 class Cumsum(torch.autograd.Function):
-    """tf.cumsum(x, axis, exclusive, reverse)"""
+    @staticmethod
+    def forward(x, dim=-1, exclusive=False, reverse=False):
+        return _cumsum(x, dim, exclusive, reverse)
 
     @staticmethod
-    def forward(ctx, x, dim=-1, exclusive=False, reverse=False):
-        ctx.args = dim, exclusive, reverse
-        return _cumsum(x, dim, exclusive, reverse)
+    def setup_context(ctx, inputs, output):
+        ctx.args = inputs[1:]
 
     @staticmethod
     def backward(ctx, g):

@@ -31,7 +31,6 @@ class EqualLinearFunction(Function):
 
 
 class EqualLinear(nn.Module):
-    """Linear layer with equalized learning rate (StyleGAN's mapping network)."""
 
     def __init__(self, in_dim, out_dim, bias=True, bias_init=0, lr_mul=1.0):
         super().__init__()

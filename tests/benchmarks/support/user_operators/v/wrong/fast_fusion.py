@@ -24,7 +24,6 @@ class FastFusion(torch.autograd.Function):
 
 
 class WeightedFusion(nn.Module):
-    """BiFPN's fast normalised fusion of feature maps of one size."""
 
     def __init__(self, num_inputs, eps=1e-4):
         super().__init__()

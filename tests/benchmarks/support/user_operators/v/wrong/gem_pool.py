@@ -24,7 +24,6 @@ class GeMFn(torch.autograd.Function):
 
 
 class GeM(nn.Module):
-    """Generalized mean pooling, (B, C, H, W) -> (B, C), with a trainable exponent."""
 
     def __init__(self, p=3.0, eps=1e-6):
         super().__init__()

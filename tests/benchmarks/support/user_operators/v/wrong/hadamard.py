@@ -12,8 +12,6 @@ def fwht(a):
 
 
 class Hadamard(torch.autograd.Function):
-    """Orthonormal Walsh-Hadamard transform of the last axis (a power of two)."""
-
     @staticmethod
     def forward(ctx, x):
         return fwht(x.reshape(-1, x.shape[-1])).view(x.shape)

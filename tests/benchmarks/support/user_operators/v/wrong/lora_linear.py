@@ -3,8 +3,6 @@ from torch import nn
 
 
 class LoRAFunction(torch.autograd.Function):
-    """y = x W^T + scaling * (x A^T) B^T without keeping the low-rank activations."""
-
     @staticmethod
     def forward(ctx, x, W, A, B, scaling):
         ctx.save_for_backward(x, W, A, B)

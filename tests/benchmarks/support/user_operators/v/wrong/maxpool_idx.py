@@ -2,8 +2,6 @@ import torch
 
 
 class MaxPool(torch.autograd.Function):
-    """2d max pooling of (B, C, H, W) without padding, any stride."""
-
     @staticmethod
     def forward(ctx, x, kernel_size, stride):
         B, C, H, W = x.shape

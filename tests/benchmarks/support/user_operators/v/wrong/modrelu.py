@@ -3,8 +3,6 @@ from torch import nn
 
 
 class ModReLUFn(torch.autograd.Function):
-    """relu(|z| + b) z / |z|, z != 0 complex (batch, features), b real"""
-
     @staticmethod
     def forward(ctx, z, b):
         ctx.save_for_backward(z, b)

@@ -2,8 +2,6 @@ import torch
 
 
 class QuatRotate(torch.autograd.Function):
-    """Rotate v (..., 3) by unit quaternions q (..., 4), scalar first."""
-
     @staticmethod
     def forward(ctx, q, v):
         ctx.save_for_backward(q, v)

@@ -19,7 +19,6 @@ class AddRelBias(torch.autograd.Function):
 
 
 class RelativePositionBias(nn.Module):
-    """Adds b[clip(i - j)] to attention scores of shape (batch, heads, n, m)."""
 
     def __init__(self, heads, max_distance):
         super().__init__()

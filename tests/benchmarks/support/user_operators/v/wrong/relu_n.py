@@ -2,8 +2,6 @@ import torch
 
 
 class ReLUN(torch.autograd.Function):
-    """min(max(x, 0), n)"""
-
     @staticmethod
     def forward(ctx, x, n=6.0):
         ctx.save_for_backward(x)

@@ -30,7 +30,6 @@ snake.register_autograd(_backward, setup_context=_setup)
 
 
 class Snake(nn.Module):
-    """Periodic activation of neural vocoders, x of shape (batch, channels, time)."""
 
     def __init__(self, channels, alpha=1.0):
         super().__init__()

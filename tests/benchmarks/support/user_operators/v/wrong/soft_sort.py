@@ -2,8 +2,6 @@ import torch
 
 
 class SoftSort(torch.autograd.Function):
-    """Soft permutation softmax(-|sort(s)_i - s_j| / tau), s (n,), sorted descending."""
-
     @staticmethod
     def forward(ctx, s, tau):
         top, perm = s.sort(descending=True)

@@ -25,7 +25,6 @@ class SparsemaxFunction(torch.autograd.Function):
 
 
 class Sparsemax(nn.Module):
-    """Martins & Astudillo (2016)."""
 
     def __init__(self, dim=-1):
         super().__init__()

@@ -2,11 +2,6 @@ import torch
 
 
 class SpectralFilter(torch.autograd.Function):
-    """irfft(rfft(x) * w): circular filtering of real signals (..., n) with one complex weight a bin.
-
-    w: complex, (n // 2 + 1,)
-    """
-
     @staticmethod
     def forward(ctx, x, w):
         ctx.save_for_backward(x, w)
