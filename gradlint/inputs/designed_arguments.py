@@ -247,6 +247,15 @@ def iteration_counts(op: Op, sample: Sample) -> dict[str, int]:
     return {name: value for name, value in values if counts_iterations(name)}
 
 
+def axes_from_behind(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """Those of ``arguments`` that are axes counted from the last one, as −1 is."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if type(value) is int and value < 0 and _names.is_axis(name)
+    }
+
+
 def counts_iterations(name: str) -> bool:
     """Whether an integer called ``name`` says how often something is iterated."""
     return bool(_ITERATIONS.fullmatch(name))

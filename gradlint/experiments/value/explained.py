@@ -17,10 +17,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.coarse_storage import right_when_kept_fine
 from gradlint.experiments.value.guarding_clamps import is_guarded
-from gradlint.experiments.value.lost_digits import (
-    has_diverged,
-    is_lost_in_rounding,
-)
+from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import (
     right_when_converged,
     right_with_more_iterations,
@@ -71,9 +68,7 @@ def what_explains(
         explained = "solver"
     elif right_when_kept_fine(subject, position):
         explained = "stored"
-    elif (sample.moved and has_diverged(subject)) or (
-        (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position)
-    ):
+    elif (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position):
         explained = "rounding"
     elif (chosen or sample.origin == "inferred") and is_guarded(subject):
         explained = "clamped"

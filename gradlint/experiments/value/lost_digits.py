@@ -1,4 +1,4 @@
-"""Is a gradient wrong at large magnitudes only because its digits cancel or are lost there?
+"""Is a gradient wrong at large magnitudes only because its digits cancel there?
 
 Rounding grows with the magnitudes, and is drawn anew wherever the inputs move a little. A wrong
 formula is wrong by an amount that follows the inputs smoothly, and a wrong branch from a threshold
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import torch
 
 from gradlint.experiments.subject import Subject
-from gradlint.numerics.products import dense, real_dot, rms, widened
+from gradlint.numerics.products import real_dot, rms
 from gradlint.trace.op_io import OpRaised
 
 #: Relative errors between which one is looked at closely (heuristic: what rounding leaves of a
@@ -52,10 +52,6 @@ STEPS = (3e-4, 3e-5)
 SHARE_OF_TIMEOUT = 0.1
 CALLS = DIRECTIONS * (MOST_STEPS + HALVINGS + len(SHIFTS)) * (2 + 4 * len(STEPS))
 
-#: Outputs that are this many times as large as the inputs come of an iteration that diverges
-#: (heuristic: a power or an exponential with another option makes hardly more than 1e5 of them).
-DIVERGED = 1e6
-
 #: Domains in which values may be made smaller.
 _SCALABLE = ("", "all reals", "positive", "negative", "nonnegative", "nonpositive")
 
@@ -80,19 +76,6 @@ def is_lost_in_rounding(
     return all(
         _is_random(_Error(subject, position, values, subject.seed + k)) for k in range(DIRECTIONS)
     )
-
-
-def has_diverged(subject: Subject) -> bool:
-    """Whether an output is so much larger than all inputs that forward diverges: a backward that
-    runs its iteration the other way round has no digits to come back to them."""
-    of_inputs = max((_largest(value) for value in subject.problem.values()), default=0.0)
-    of_outputs = [_largest(item.value) for item in subject.run.outputs if item.differentiable]
-    return max(of_outputs, default=0.0) > DIVERGED * max(of_inputs, 1.0)
-
-
-def _largest(value: torch.Tensor) -> float:
-    found = widened(dense(value.detach())).abs()
-    return float(found.max()) if found.numel() else 0.0
 
 
 def _is_random(error: _Error) -> bool:
