@@ -39,7 +39,7 @@ class RepeatedWrites(DispatchMode):
 
     def _note(self, counts: torch.Tensor, indices: Any) -> None:
         one = torch.ones((), device=counts.device)
-        counts = counts.index_put(tuple(indices), one, accumulate=True)
+        counts = torch.ops.aten.index_put(counts, indices, one, True)
         self.found |= bool((counts > 1).any())
 
     def _note_along(self, name: str, into: torch.Tensor, axis: int, index: torch.Tensor) -> None:

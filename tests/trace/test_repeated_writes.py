@@ -23,11 +23,19 @@ def assign(index: Tensor) -> Tensor:
     return made
 
 
+def assign_across(index: Tensor) -> Tensor:
+    made = torch.zeros(4, 2, 4)
+    made[index, :, index] = VALUES[:, None]
+    return made
+
+
 @pytest.mark.parametrize(
     ("write", "index", "found"),
     [
         (assign, ONCE, False),
         (assign, TWICE, True),
+        (assign_across, ONCE, False),
+        (assign_across, TWICE, True),
         (lambda i: torch.zeros(4).index_copy(0, i, VALUES), ONCE, False),
         (lambda i: torch.zeros(4).index_copy(0, i, VALUES), TWICE, True),
         (lambda i: torch.zeros(4).scatter(0, i, VALUES), ONCE, False),
@@ -49,21 +57,21 @@ def test_what_is_written_twice(
 
 
 class Canvas(Function):
-    """Rows of features, (P, C), put into cells, (P, 2), of a canvas of 5 by 6, no two alike."""
+    """Rows of features, (P, C), put into cells, (P, 2), of a canvas (5, C, 6), no two alike."""
 
     share = 1.0
 
     @staticmethod
     def forward(ctx: Any, features: Tensor, cells: Tensor) -> Tensor:
-        canvas = features.new_zeros(5, 6, features.shape[1])
-        canvas[cells[:, 0], cells[:, 1]] = features
+        canvas = features.new_zeros(5, features.shape[1], 6)
+        canvas[cells[:, 0], :, cells[:, 1]] = features
         ctx.save_for_backward(cells)
         return canvas
 
     @classmethod
     def backward(cls, ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (cells,) = ctx.saved_tensors
-        found = grad[cells[:, 0], cells[:, 1]]
+        found = grad[cells[:, 0], :, cells[:, 1]]
         found[:, 5:] *= cls.share
         return found, None
 
