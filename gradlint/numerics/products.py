@@ -17,6 +17,13 @@ def widened(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to(torch.float64)
 
 
+def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """``torch.equal``, for complex numbers of 16 bits as well, for which PyTorch has none."""
+    if one.dtype == other.dtype == torch.complex32:
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    return torch.equal(one, other)
+
+
 def dense(tensor: torch.Tensor) -> torch.Tensor:
     """``tensor`` as a dense one: sparse layouts are unpacked, nested tensors stay as they are."""
     return tensor if tensor.layout == torch.strided or tensor.is_nested else tensor.to_dense()

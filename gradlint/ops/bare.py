@@ -43,7 +43,7 @@ DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
         *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
-        *(torch.complex128, torch.complex64),
+        *(torch.complex128, torch.complex64, torch.complex32),
         *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
     )
 }

@@ -469,6 +469,8 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
         return False
     if not (one.is_floating_point() or one.is_complex()):
         return torch.equal(one, other)
+    if one.dtype == torch.complex32:
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
     tolerance = SAME * torch.finfo(one.dtype).eps * float(one.abs().max()) if one.numel() else 0.0
     return torch.allclose(one, other, rtol=0.0, atol=tolerance, equal_nan=True)
 

@@ -217,6 +217,22 @@ class Narrow(torch.autograd.Function):
         return (torch.linspace(0.5, 2.0, 3).requires_grad_(),)
 
 
+class HalfComplex(torch.autograd.Function):
+    """Returns complex numbers of 16 bits, which PyTorch does not even compare."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x.chalf()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output.to(torch.complex64).real.double()
+
+    @staticmethod
+    def sample_inputs():
+        return (_x(3),)
+
+
 class TakesObject(_Double):
     """An argument that is no plain data."""
 

@@ -11,7 +11,7 @@ from gradlint.experiments.baseline_comparison import compare, share_of
 from gradlint.experiments.differentiable_maps import differentiable_names, first_order
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.emulated_rounding import RoundedRuns
-from gradlint.numerics.products import all_finite, norm, widened
+from gradlint.numerics.products import all_finite, equal, norm, widened
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
@@ -140,7 +140,7 @@ def _finite(gradients: list[torch.Tensor | None]) -> bool:
 def _changed(before: Output, now: Output | None) -> bool:
     if now is None or now.value.dtype != before.value.dtype:
         return True
-    return not torch.equal(now.value.detach(), before.value.detach())
+    return not equal(now.value.detach(), before.value.detach())
 
 
 def _rounded(

@@ -13,6 +13,7 @@ import torch
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.judge import judge
+from gradlint.numerics.products import equal
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.ops.backed import is_backed
 from gradlint.ops.dispatch_mode import DispatchMode
@@ -57,7 +58,7 @@ def right_when_kept_fine(subject: Subject, position: int) -> bool:
         if not watched.seen or not all(is_backed(item.value) for item in fine):
             return False
         coarse = {item.name: item.value for item in subject.problem.forward()}
-        if any(not torch.equal(item.value, coarse[item.name]) for item in fine):
+        if any(not equal(item.value, coarse[item.name]) for item in fine):
             return False
         judged = judge(first_order(problem), seed=subject.seed, inputs=[position]).inputs
     except (OpRaised, KeyError):

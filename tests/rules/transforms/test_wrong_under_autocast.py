@@ -189,3 +189,20 @@ def test_complex_cotangents_stay_complex(probed: Callable[..., Outcome]) -> None
     assert probed(GL904, Spectrum, product()[0].double()).findings == []
     assert torch.complex64 in {dtype for dtype, _ in seen}
     assert all(imaginary > 0 for _, imaginary in seen)
+
+
+class HalfComplex(Function):
+    """Complex numbers of 16 bits, which PyTorch does not compare."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.chalf()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g.to(torch.complex64).real.double()
+
+
+def test_outputs_that_cannot_be_compared(probed: Callable[..., Outcome]) -> None:
+    x = torch.linspace(-1.0, 2.0, 6, dtype=torch.float64)
+    assert probed(GL904, HalfComplex, x).verdict in ("pass", "skipped")
