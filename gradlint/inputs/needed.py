@@ -64,7 +64,8 @@ class Need:
     """Something that an op needs and that is not here.
 
     Args:
-        kind: "extension" (compiled code), "module" (one that is not installed) or "cuda".
+        kind: "extension" (compiled code), "module" (one that is not installed, or whose style
+            PyTorch has given up) or "cuda".
         message: what it needs, in words that complete "calling it …".
         hint: the next step.
         error: what was raised.
@@ -151,6 +152,9 @@ def _explained(error: str) -> tuple[str, str, str] | None:
     found = explain_text(error)
     if found is not None and found.slug in _OF_CUDA:
         return "cuda", found.meaning, found.fix
+    if found is not None and found.slug == "legacy-function":
+        what = "instantiates a torch.autograd.Function and calls it, which PyTorch refuses"
+        return "module", what, f"{found.fix[0].upper()}{found.fix[1:]}."
     if found is not None and found.slug == "module-not-installed":
         return "module", found.meaning.removeprefix("it "), f"{found.fix.capitalize()}."
     return None

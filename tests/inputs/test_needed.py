@@ -132,6 +132,34 @@ def test_what_is_not_built_or_installed_is_named(op, forward, kind, message):
     assert found.need.location.file.endswith("needs_under_test.py")
 
 
+OLD_STYLE = """
+class Doubled(torch.autograd.Function):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+    def backward(self, grad):
+        return grad * self.factor
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return Doubled(2.0)(x)
+"""
+
+
+def test_a_function_that_is_instantiated_and_called_is_told_as_such(op):
+    namespace = {"torch": torch, "__name__": "old_style"}
+    exec(OLD_STYLE, namespace)
+    need = lacked(namespace["Layer"]()).need
+    assert need.message == (
+        "instantiates a torch.autograd.Function and calls it, which PyTorch refuses"
+    )
+    assert need.hint.startswith("Make forward and backward static methods")
+
+
 @NO_GPU
 @pytest.mark.parametrize(
     "forward",
