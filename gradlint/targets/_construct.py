@@ -23,6 +23,7 @@ from gradlint.targets._kept_tensors import kept_tensors
 from gradlint.targets._sequence_arguments import sequence_lengths
 from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
 from gradlint.targets.calls import call_hints
+from gradlint.targets.example_calls import example_calls
 from gradlint.targets.load_error import LoadError, load_error, short_repr
 from gradlint.targets.nodes import class_node
 from gradlint.targets.signature import signature_of
@@ -243,6 +244,19 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                 values[parameter.name] = value
             yield values | _tensors(forms, values, sizes)
     yield from calls
+    yield from _written(cls, names)
+
+
+def _written(cls: type, required: list[str]) -> Iterator[dict[str, Any]]:
+    """The constructor's calls in docstrings and tests, optional arguments and all: of two of these
+    one may be needed."""
+    for texts in example_calls(cls):
+        try:
+            values = {name: ast.literal_eval(text) for name, text in texts.items()}
+        except (ValueError, SyntaxError):
+            continue
+        if all(name in values for name in required):
+            yield values
 
 
 def _cycled(sizes: tuple[int, ...], start: int, count: int) -> Iterator[int]:
