@@ -56,6 +56,7 @@ _COMPILED = re.compile(r"(?i)^_|(^|_)(c|cpp|cuda|ext|extension|kernels?|native|b
 
 _BUILD = "Build it, as the package says (often `pip install .` in its checkout), then run gradlint "
 _BUILD += "again; or check the op where it is built."
+_VERSION = "Install the versions that the package asks for, then run gradlint again."
 _INSTALL = "Install it, or run gradlint from the folder that it is imported from."
 
 
@@ -143,7 +144,12 @@ def _not_imported(failure: Failure) -> tuple[str, str, str] | None:
         return None
     own = str(_own_frames(failure)[0].globals.get("__name__") or "")
     inside = "." in module and module.partition(".")[0] == own.partition(".")[0]
-    if inside or _COMPILED.search(module.rpartition(".")[2]):
+    package, _, name = module.rpartition(".")
+    compiled = _COMPILED.search(name) is not None
+    if not compiled and not _NO_MODULE.search(failure.text) and (name[:1].isupper() or not inside):
+        what = f"imports `{name}` from `{package}`, which does not have it"
+        return "module", what, _VERSION
+    if inside or compiled:
         return "extension", f"needs its compiled extension `{module}`, which is not loaded", _BUILD
     return "module", f"needs the module `{module}`, which can't be found", _INSTALL
 

@@ -106,6 +106,21 @@ EXTENSION = "needs its compiled extension"
         ("return spam_cuda.run(x)", "extension", f"{EXTENSION} `spam_cuda`, which is not loaded"),
         ("library()\nreturn _library.run(x)", "extension", f"{EXTENSION} `_library`"),
         ("return torch.ops.spam.run(x)", "extension", "needs the operator `torch.ops.spam.run`"),
+        (
+            "from torch.autograd import NoSuch\nreturn NoSuch(x)",
+            "module",
+            "imports `NoSuch` from `torch.autograd`, which does not have it",
+        ),
+        (
+            "from torch.autograd import no_such\nreturn no_such(x)",
+            "module",
+            "imports `no_such` from `torch.autograd`, which does not have it",
+        ),
+        (
+            "from torch.autograd import _C_ext\nreturn _C_ext.run(x)",
+            "extension",
+            f"{EXTENSION} `torch.autograd._C_ext`",
+        ),
         ("from . import _ext\nreturn _ext.run(x)", "module", "imports a package"),
         ("import spam_ext\nreturn x", "extension", f"{EXTENSION} `spam_ext`, which is not loaded"),
         ("import needs_under_test.core\nreturn x", "extension", f"{EXTENSION} `needs_under_test."),
