@@ -315,6 +315,11 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         return NotImplemented
     if origin is Literal:
         return inner[0]
+    if origin in (*_COLLECTIONS, tuple) and _holds_modules(annotation):
+        kinds = [item for item in inner if item is not Ellipsis]
+        exact = origin is tuple and Ellipsis not in inner
+        parts = [_by_annotation(item, size, name) for item in (kinds if exact else kinds[:1] * 2)]
+        return tuple(parts) if origin is tuple else parts
     if origin in (collections.abc.Sequence, collections.abc.Iterable):
         return _floats(inner, list) or [size, size + 1]
     if origin in (tuple, list) or annotation in (tuple, list):
@@ -324,6 +329,18 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         others = [item for item in inner if item is not type(None)]
         return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
     return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
+
+
+#: Types of which a list is one.
+_COLLECTIONS = (list, collections.abc.Sequence, collections.abc.Iterable)
+
+
+def _holds_modules(annotation: Any) -> bool:
+    """Whether an annotation is of modules, or of a collection of them and nothing else."""
+    kinds = [item for item in get_args(annotation) if item is not Ellipsis]
+    if kinds:
+        return get_origin(annotation) in (*_COLLECTIONS, tuple) and all(map(_holds_modules, kinds))
+    return isinstance(annotation, type) and issubclass(annotation, torch.nn.Module)
 
 
 def _floats(inner: tuple[Any, ...], made: Callable[[Iterable[Any]], Any]) -> Any:

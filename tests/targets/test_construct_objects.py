@@ -383,3 +383,36 @@ def test_an_example_that_is_no_literal_constructs_nothing(tmp_path):
     computed = POOLED.replace("ratio=(0.5, 0.5)", "ratio=tuple(open('x'))")
     with pytest.raises(LoadError, match="needs `kernel` to be constructed"):
         made(tmp_path, computed)
+
+
+class Pairs(nn.Module):
+    def __init__(self, blocks: list[tuple[nn.Module, nn.Module]]):
+        super().__init__()
+        if not all(isinstance(part, nn.Module) for pair in blocks for part in pair):
+            raise TypeError("pairs of modules are wanted")
+        self.blocks = nn.ModuleList([part for pair in blocks for part in pair])
+
+
+class Layers(nn.Module):
+    def __init__(self, first: Sequence[nn.Module], last: tuple[nn.Linear, ...]):
+        super().__init__()
+        self.first, self.last = nn.ModuleList(first), nn.ModuleList(last)
+
+
+class Sized(nn.Module):
+    def __init__(self, sizes: list[int], ratios: tuple[float, float]):
+        super().__init__()
+        self.sizes, self.ratios = sizes, ratios
+
+
+def test_collections_of_modules_are_made_as_they_are_annotated():
+    assert len(construct(Pairs)[0].blocks) == 4
+    layers = construct(Layers)[0]
+    assert len(layers.first) == len(layers.last) == 2
+    assert all(isinstance(part, nn.Linear) for part in layers.last)
+
+
+def test_collections_of_numbers_stay_numbers():
+    sized = construct(Sized)[0]
+    assert all(type(size) is int for size in sized.sizes)
+    assert all(type(ratio) is float for ratio in sized.ratios)
