@@ -46,6 +46,7 @@ from gradlint.experiments.singular_inputs import gradients_under_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import (
+    axes_from_behind,
     is_written_for,
     other_arguments,
     other_optionals,
@@ -84,7 +85,7 @@ from gradlint.inputs.designed_values import (
     up_to_limits,
 )
 from gradlint.inputs.documentation import documented_complex, prose
-from gradlint.inputs.resized import alike_where_unlike, resizable, within_bounds
+from gradlint.inputs.resized import alike_where_unlike, resizable, tensors_of, within_bounds
 from gradlint.inputs.seen_domains import with_seen_domains
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
@@ -120,6 +121,10 @@ FEWEST_BITS = 24
 
 #: The verdict where forward broadcasts by accident, as backward shows.
 ACCIDENT = "accepted by accident"
+
+#: Factor by which outputs may grow where an option was moved (heuristic: a power or an exponential
+#: with another option makes 1e5 times as much, an iteration that diverges soon makes any amount).
+GROWTH_OF_MOVED = 1e6
 
 #: The smallest factor of values by which they get below what backward alone compares with
 #: (heuristic: below that it is a guard against dividing by zero, which forward does not need).
@@ -530,7 +535,11 @@ class FurtherSamples:
         with self._covering():
             seen, sample = self._judged(designed)
         self._note_moved(designed, sample, seen)
-        if self._is_at_a_pole(designed, seen, sample) or self._leaves_range(seen):
+        if (
+            self._is_at_a_pole(designed, seen, sample)
+            or self._leaves_range(designed, seen)
+            or self._counts_no_axes_from_behind(designed, seen, sample)
+        ):
             seen.verdict = REFUSED
         elif self._is_for_backward_only(designed, seen):
             sample = replace(sample, backward_only=True)
@@ -594,13 +603,36 @@ class FurtherSamples:
             return False
         return self._divides_by_zero(sample) and not self._divides_by_zero()
 
-    def _leaves_range(self, seen: JudgementElsewhere) -> bool:
+    def _leaves_range(self, designed: Designed, seen: JudgementElsewhere) -> bool:
         """Whether the outputs grow beyond all measure, as those of an integrator whose steps are
-        too large for it: gradients lose all digits there."""
+        too large for it: gradients lose all digits there, and those of a backward that runs the
+        steps the other way round earlier."""
         if seen.verdict not in (WRONG, NOT_FINITE):
             return False
         outputs = {item.name: item.value.detach() for item in seen.outputs}
-        return not growth(self.subject, outputs) <= LARGEST_GROWTH
+        most = GROWTH_OF_MOVED if designed.moved else LARGEST_GROWTH
+        return not growth(self.subject, outputs) <= most
+
+    def _counts_no_axes_from_behind(
+        self, designed: Designed, seen: JudgementElsewhere, sample: Sample
+    ) -> bool:
+        """Whether an axis was counted from behind where forward knows none: it takes the number,
+        and computes something else than along that axis counted from the front."""
+        if seen.verdict not in (WRONG, RAISED, NOT_FINITE) or designed.op is not None:
+            return False
+        behind = axes_from_behind(designed.moved)
+        problem = self.subject.problem
+        for rank in {tensor.dim() for tensor in tensors_of(sample)} if behind else ():
+            front = {name: value + rank for name, value in behind.items()}
+            there = problem.at(with_arguments(self.subject.op, sample, front))
+            try:
+                if min(front.values()) >= 0 and _same(there.forward(), seen.outputs):
+                    return False
+            except OpRaised:
+                continue
+            finally:
+                problem.forward_calls += there.forward_calls
+        return bool(behind)
 
     def _divides_by_zero(self, sample: Sample | None = None) -> bool:
         """Whether forward does so, at the first sample or another one."""

@@ -244,7 +244,21 @@ def selected_count(op: Op, sample: Sample) -> int:
 def iteration_counts(op: Op, sample: Sample) -> dict[str, int]:
     """How often forward iterates at ``sample``, by the names of integer arguments."""
     values = _integers_at(op, sample).items()
-    return {name: value for name, value in values if _ITERATIONS.fullmatch(name)}
+    return {name: value for name, value in values if counts_iterations(name)}
+
+
+def axes_from_behind(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """Those of ``arguments`` that are axes counted from the last one, as −1 is."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if type(value) is int and value < 0 and _names.is_axis(name)
+    }
+
+
+def counts_iterations(name: str) -> bool:
+    """Whether an integer called ``name`` says how often something is iterated."""
+    return bool(_ITERATIONS.fullmatch(name))
 
 
 def _integers_at(op: Op, sample: Sample) -> dict[str, int]:
@@ -315,7 +329,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         ):
             others = [-now]
         elif type(now) is int and parameter.default is inspect.Parameter.empty and others:
-            free = not (_ITERATIONS.fullmatch(parameter.name) or _names.selects(parameter.name))
+            free = not (counts_iterations(parameter.name) or _names.selects(parameter.name))
             others += distinct(now, [_beyond_sizes(sample)]) if now > 0 and free else []
         if others:
             found[parameter.name] = others
@@ -414,7 +428,7 @@ def _integers(name: str, now: int) -> list[int]:
     if now < 0:
         return [2, 1]  # a number that stands for nothing, as an ignored label does
     usual = [value for value in _names.ints(name) if value > now][:1]
-    if _ITERATIONS.fullmatch(name):
+    if counts_iterations(name):
         return [now + 1, *usual]  # one that stops earlier has not converged
     return [now + 1, *usual, max(now - 1, 1)]
 

@@ -23,7 +23,7 @@ from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.iterations import run_counted
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed_arguments import iteration_counts, with_arguments
+from gradlint.inputs.designed_arguments import counts_iterations, iteration_counts, with_arguments
 from gradlint.numerics.decide import decide
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -57,7 +57,8 @@ SHARE_OF_TIMEOUT, CALLS = 0.2, 120
 UNSEEN = 1e-3
 
 #: Times as many iterations that are tried where an integer argument may be their number, and the
-#: least such number (heuristic: smaller integers are axes, sizes and flags).
+#: least such number where its name says nothing (heuristic: smaller integers are axes, sizes and
+#: flags).
 MORE_ITERATIONS, LEAST_ITERATIONS = 4, 5
 
 #: The number of iterations that is tried where an argument that was guessed, or its default, is one
@@ -214,16 +215,25 @@ def _operations_back(problem: Problem, subject: Subject) -> int:
     return operations.count
 
 
-def unconverged_at(subject: Subject, values: Sequence[torch.Tensor], position: int) -> bool:
+def unconverged_at(
+    subject: Subject,
+    values: Sequence[torch.Tensor],
+    position: int,
+    index: Sequence[int] | None = None,
+) -> bool:
     """Whether forward iterates as often as an integer says, an argument, an attribute of the module
     or a number in its code, and that is enough at the sample and too little at ``values``: with
-    more iterations, the gradient of input ``position`` is the same there, and another one here."""
+    more iterations, the gradient of input ``position`` is the same there, and another one here.
+
+    Args:
+        index: the only element of it to look at.
+    """
     for longer in _with_more_iterations(subject):
         try:
             there = _gradient_change(subject, longer, subject.problem.values(), position)
             if there > SAME_GRADIENT:
                 continue
-            if _gradient_change(subject, longer, values, position) > OTHER_GRADIENT:
+            if _gradient_change(subject, longer, values, position, index) > OTHER_GRADIENT:
                 return True
         except OpRaised:
             continue
@@ -311,8 +321,13 @@ def surrounded(problem: Problem, around: Around) -> Iterator[None]:
 
 
 def _counts(numbers: Mapping[str, object]) -> list[tuple[str, int]]:
-    """Those of ``numbers`` that may be numbers of iterations."""
-    return [(k, v) for k, v in numbers.items() if type(v) is int and v >= LEAST_ITERATIONS]
+    """Those of ``numbers`` that may be numbers of iterations: by their size, or by their names."""
+    return [
+        (name, number)
+        for name, number in numbers.items()
+        if type(number) is int
+        and (number >= LEAST_ITERATIONS or (number > 0 and counts_iterations(name)))
+    ]
 
 
 @contextmanager
@@ -327,16 +342,24 @@ def _set(thing: object, name: str, value: int) -> Iterator[None]:
 
 
 def _gradient_change(
-    subject: Subject, longer: Problem, values: Sequence[torch.Tensor], position: int
+    subject: Subject,
+    longer: Problem,
+    values: Sequence[torch.Tensor],
+    position: int,
+    index: Sequence[int] | None = None,
 ) -> float:
-    """How much the gradient at ``values`` changes with more iterations, relative to its size."""
+    """How much the gradient at ``values``, or its element ``index``, changes with more iterations,
+    relative to its size."""
     cotangents = subject.run.cotangents
     before, after = (
         problem.pull(cotangents, values)[position] for problem in (subject.problem, longer)
     )
     if before is None or after is None or before.shape != after.shape:
         return math.inf
-    gap, size = norm(widened(dense(after)) - widened(dense(before))), norm(widened(dense(before)))
+    before, after = widened(dense(before)), widened(dense(after))
+    if index is not None:
+        before, after = before[tuple(index)], after[tuple(index)]
+    gap, size = norm(after - before), norm(before)
     return gap / size if size else gap
 
 

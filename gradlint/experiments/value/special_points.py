@@ -63,7 +63,7 @@ class SpecialPoints:
         return self._step > 0.0
 
     def wrong(self, extreme: ExtremePoint) -> Iterator[WrongAtPoint]:
-        """The inputs whose gradient is wrong at ``extreme``."""
+        """The inputs whose gradient is wrong at ``extreme``, each once; of single elements, all."""
         at = self._measured.at(extreme)
         if at is None:
             return
@@ -89,13 +89,12 @@ class SpecialPoints:
     def _single(
         self, extreme: ExtremePoint, at: SlopesAtPoint, usable: Sequence[int]
     ) -> Iterator[WrongAtPoint]:
-        reported: set[int] = set()
         places = extreme.places[:MOST_PLACES]
         if self._right_together(at, [place for place in places if place.position in usable]):
             self.judged.append(extreme.name)
             return
         for place in places:
-            if place.position not in usable or place.position in reported:
+            if place.position not in usable:
                 continue
             if self._measured.project[place.position] is not None:
                 continue  # elements of a symmetric matrix do not move alone
@@ -114,7 +113,6 @@ class SpecialPoints:
                     continue
                 again = at.element(place.position, place.element, WIDER * self._step, *twins)
                 if is_steady(found, again):
-                    reported.add(place.position)
                     where = EQUAL if twins else f"where it {place.words}"
                     joint = claimed if twins else None
                     yield self._wrong_at(

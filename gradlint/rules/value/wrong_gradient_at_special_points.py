@@ -87,7 +87,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 
@@ -143,27 +143,43 @@ def probe(subject: Subject) -> Outcome:
     points = SpecialPoints(subject, right)
     if not points.measurable:
         return skipped("differences in 16 bits are too coarse, and the op refuses float64")
-    found: dict[int, WrongAtPoint] = {}
+    found: dict[int, list[WrongAtPoint]] = {}
     extremes = subject.once(make_extremes)
     for extreme in filter(None, map(extremes.named, JUDGED)):
         for wrong in points.wrong(extreme):
             # At a kink of several parts, each may have a gradient between its sides and their sum
             # none: what autograd returns then is right by the same choice.
             if not (wrong.kink and _as_autograd_has_it(subject, wrong, extreme)):
-                found.setdefault(wrong.position, wrong)
-    rounding = only_rounding(subject) if found else set()
-    wrong_ones = [wrong for k, wrong in found.items() if k not in rounding]
+                found.setdefault(wrong.position, []).append(wrong)
+    for position in only_rounding(subject) if found else ():
+        found.pop(position, None)
+    wrong_ones = [wrong for those in found.values() for wrong in those]
     limited = _limited_by_tolerance(subject, right) if wrong_ones else set()
     limited |= _limited_by_iterations(subject, wrong_ones)
-    findings = [
-        _finding(subject, wrong, limited, _with_zeros_elsewhere(subject, points, wrong))
-        for wrong in wrong_ones
-    ]
+    findings = [_shown(subject, points, those, limited) for those in found.values()]
     if findings:
         return Outcome("fail", findings)
     if not points.judged:
         return skipped("forward is not finite and smooth enough at any special point")
     return Outcome("pass", note=f"judged: {', '.join(dict.fromkeys(points.judged))}")
+
+
+def _shown(
+    subject: Subject,
+    points: SpecialPoints,
+    wrong_ones: Sequence[WrongAtPoint],
+    limited: Collection[tuple[int, str]],
+) -> Finding:
+    """What is said of one input: the first of its wrong gradients that nothing explains, else the
+    first. A forward that has not converged at large values may hide no wrong mask at zero."""
+    explained = []
+    for wrong in wrong_ones:
+        kind, why = _with_zeros_elsewhere(subject, points, wrong)
+        why = why or _explanation(subject, wrong, limited)
+        if why is None:
+            return _finding(subject, wrong, kind, None)
+        explained.append((wrong, kind, why))
+    return _finding(subject, *explained[0])
 
 
 def _limited_by_tolerance(subject: Subject, right: list[int]) -> set[tuple[int, str]]:
@@ -204,8 +220,9 @@ def _limited_by_iterations(
                     found |= {(w.position, w.where) for w in wrong_ones if w.position == position}
     for wrong in wrong_ones:
         shown = (extreme for extreme in map(extremes.named, JUDGED) if extreme is not None)
-        extreme = next((e for e in shown if e.words == wrong.where), extremes.named("single"))
-        if extreme is not None and unconverged_at(subject, extreme.make(), wrong.position):
+        whole = next((extreme for extreme in shown if extreme.words == wrong.where), None)
+        extreme, index = (whole, None) if whole else (extremes.named("single"), wrong.index)
+        if extreme is not None and unconverged_at(subject, extreme.make(), wrong.position, index):
             found.add((wrong.position, wrong.where))
     return found
 
@@ -261,12 +278,8 @@ def _as_autograd_has_it(subject: Subject, wrong: WrongAtPoint, extreme: ExtremeP
 
 
 def _finding(
-    subject: Subject,
-    wrong: WrongAtPoint,
-    limited: Collection[tuple[int, str]],
-    seen: tuple[Where, Explanation | None],
+    subject: Subject, wrong: WrongAtPoint, kind: Where, explained: Explanation | None
 ) -> Finding:
-    kind, explained = seen
     item = subject.problem.inputs[wrong.position]
     at = f" at {wrong.index}" if wrong.index else ""
     nearest = wrong.nearest
@@ -296,7 +309,7 @@ def _finding(
         grounds=subject.grounds(
             where=kind,
             relative_error=wrong.relative_error,
-            explained=explained or _explanation(subject, wrong, limited),
+            explained=explained,
         ),
         help="the gradient is right elsewhere: look for comparisons with this value in backward, "
         "sums over equal elements, and for guards that are missing in it or that forward lacks",

@@ -464,6 +464,56 @@ def test_too_few_iterations_for_large_values_are_no_fault_of_backward(
     assert finding.grounds.explained is None
 
 
+class Coupled(Function):
+    """z = tanh(w(x)·z + x + 1), with w small but near zero: elsewhere a few steps are enough."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, num_iters: int = 4) -> Tensor:
+        weight = 0.9 * torch.exp(-8 * x * x)
+        z = torch.zeros_like(x)
+        for _ in range(num_iters):
+            z = (weight * z + x + 1).tanh()
+        ctx.save_for_backward(x, z)
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, z = ctx.saved_tensors
+        weight, slope = 0.9 * torch.exp(-8 * x * x), 1 - z * z
+        return g * slope * (1 - 16 * x * weight * z) / (1 - weight * slope), None
+
+
+class CoupledWithAnotherName(Coupled):
+    """Small integers are axes, sizes and flags where their names say nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rank: int = 4) -> Tensor:
+        return Coupled.forward(ctx, x, rank)
+
+
+class WrongBesideExplained(Coupled):
+    """The number of steps explains what is wrong at zero, and nothing what is wrong at 0.9."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        x, _ = ctx.saved_tensors
+        return torch.where(x == 0.9, 1.0, 0.0) * g + Coupled.backward(ctx, g)[0], None
+
+
+AWAY = torch.tensor([[0.8, -1.3, 1.1], [-0.95, 1.4, -1.2]], dtype=torch.float64).requires_grad_()
+
+
+def test_what_is_explained_hides_nothing_that_is_not(probed: Callable[..., Outcome]) -> None:
+    (finding,) = probed(GL402, Coupled, AWAY).findings
+    assert finding.evidence["x there"] == 0.0
+    assert finding.grounds.explained == "solver"
+    (finding,) = probed(GL402, CoupledWithAnotherName, AWAY).findings
+    assert finding.grounds.explained is None
+    (finding,) = probed(GL402, WrongBesideExplained, AWAY).findings
+    assert finding.grounds.explained is None
+    assert finding.evidence["x there"] == 0.9
+
+
 class Written(SquareRoot):
     """The number of iterations is no argument."""
 
