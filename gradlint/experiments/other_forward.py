@@ -328,7 +328,8 @@ class _Search:
             for k in sorted(set().union(*(call.moving for call in runs)) - {-1}):
                 shared = any(readers[call.reads[k]] > 1 for call in runs if k in call.reads)
                 if shared and not (writes(runs[0].site.name) and k == 0):
-                    tensor = _number_of(runs[0], k)
+                    # In another run of the same expression this operand may be a number.
+                    tensor = _number_of(next(call for call in runs if k in call.moving), k)
                     yield from self._counted(calls, runs, Alteration(sites, OPERAND, k), tensor)
 
     def _picked_twice(

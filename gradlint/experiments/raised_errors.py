@@ -24,7 +24,7 @@ from gradlint.model.report import Excerpt, Finding, Location
 from gradlint.model.rule import Rule
 from gradlint.targets import source
 from gradlint.targets.nodes import method_node
-from gradlint.targets.source_file import read_source, shown_path
+from gradlint.targets.source_file import dotted, read_source, shown_path
 
 #: Lines of source shown before the line that raised, or that was refused.
 CONTEXT = 2
@@ -106,6 +106,32 @@ def raised_on_purpose(error: BaseException) -> bool:
     if not frames or frames[-1] != all_frames[-1]:
         return False
     return (frames[-1].line or "").lstrip().startswith(("raise", "assert"))
+
+
+def is_not_implemented(error: BaseException) -> bool:
+    """Whether a function of the user's code that does nothing but ``raise NotImplementedError``
+    raised ``error``: what it stands for is openly refused."""
+    frames = user_frames(error)
+    if not isinstance(error, NotImplementedError) or not frames or not raised_on_purpose(error):
+        return False
+    read = read_source(frames[-1].filename)
+    line = frames[-1].lineno or 0
+    return any(
+        isinstance(node, ast.FunctionDef)
+        and node.lineno <= line <= (node.end_lineno or 0)
+        and all(_says_not_implemented(part) for part in _statements(node))
+        for node in ast.walk(read.tree if read and read.tree else ast.Module([], []))
+    )
+
+
+def _says_not_implemented(statement: ast.stmt) -> bool:
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    return dotted(raised.func if isinstance(raised, ast.Call) else raised) == "NotImplementedError"
+
+
+def _statements(node: ast.FunctionDef) -> list[ast.stmt]:
+    """The body of ``node`` without its docstring."""
+    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
 
 
 def raised_evidence(error: BaseException, prefer: str | None = None) -> dict[str, Any]:
@@ -203,7 +229,8 @@ def raised_finding(subject: Subject, rule: Rule, error: BaseException, verb: str
             silent=not (guessed or chosen),
             guessed=guessed,
             chosen=chosen,
-            refused=explanation is not None and _is_for_transforms(subject, explanation),
+            refused=is_not_implemented(error)
+            or (explanation is not None and _is_for_transforms(subject, explanation)),
         ),
     )
 

@@ -15,7 +15,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._plan import Guess, Omitted, Plan, TensorGuess, ValueGuess
 from gradlint.inputs._proposals import integer_domain
 from gradlint.model.op import Op
-from gradlint.targets.example_calls import example_calls
+from gradlint.targets.example_calls import calls_of_instances, example_calls
 
 #: Cost of a plan with the axes of a call and sizes of its own, with the sizes of the call, and with
 #: its very values (heuristic: the author knows best, but equal sizes in a call may be laziness).
@@ -39,11 +39,8 @@ _SAME = 1e-4
 
 def example_plans(op: Op, evidence: list[Evidence], first: Plan, seed: int) -> Iterator[Plan]:
     """Plans with what calls in the source pass; other parameters as in ``first``."""
-    target = op.function or (op.defining if op.module is None else None)
-    if target is None:
-        return
     named = {item.name: item for item in evidence if item.passing != "varargs"}
-    for example in example_calls(target):
+    for example in _calls(op):
         values = {
             name: value
             for name, text in example.items()
@@ -51,9 +48,21 @@ def example_plans(op: Op, evidence: list[Evidence], first: Plan, seed: int) -> I
             for known, value in [_value(text, seed)]
             if known
         }
-        missing = [n for n, item in named.items() if item.required and n not in values]
-        if values and not missing:
+        # What is passed and can't be told from the text, as a device or an object, stays guessed,
+        # as the parameters of a module do.
+        missing = [n for n, item in named.items() if item.required and n not in example]
+        tensors = any(isinstance(value, torch.Tensor) for value in values.values())
+        told = tensors if op.module is not None else values
+        if told and (op.module is not None or not missing):
             yield from _plans(values, named, first)
+
+
+def _calls(op: Op) -> list[dict[str, str]]:
+    """The calls of ``op``, or of modules of its class, that its author wrote."""
+    if op.module is not None:
+        return calls_of_instances(type(op.module))
+    target = op.function or op.defining
+    return [] if target is None else example_calls(target)
 
 
 def _value(text: str, seed: int) -> tuple[bool, Any]:

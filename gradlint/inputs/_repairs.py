@@ -11,6 +11,7 @@ from math import isqrt, prod
 from gradlint.inputs._attempt import COMPLEX_GRADIENT_ERROR, GRADIENT_SHAPE_ERROR
 from gradlint.inputs._conditions import from_conditions
 from gradlint.inputs._domain_repairs import from_domains
+from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gradient_repairs import (
     NO_DERIVATIVE_ERROR,
@@ -80,7 +81,36 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
         return
     if NO_DERIVATIVE_ERROR.search(failed.failure.text):
         yield from without_gradient(failed)
+    if failed.failure.phase == "backward":
+        yield from _like_namesakes(failed)
     yield from _general(failed)
+
+
+def _like_namesakes(failed: FailedAttempt) -> Iterator[Plan]:
+    """What forward only saves, and gets no gradient, has the shape of the tensor whose name its own
+    begins or ends with: ``weight_backward`` that of ``weight``; or else of any other."""
+    plan = failed.plan
+    others = {name: guess for name, guess in plan.tensors() if guess.axes and guess.grad}
+    alone = [
+        (name, guess)
+        for name, guess in plan.tensors()
+        if not guess.axes and name in plan.names and _is_saved_constant(failed.evidence.get(name))
+    ]
+    alike = plan
+    for name, guess in alone:
+        words = name.lower().split("_")
+        kin = [o for o in others if o.lower() in (words[0], words[-1]) or name.startswith(o + "_")]
+        if kin:
+            alike = alike.changed(name, replace(guess, axes=others[kin[0]].axes))
+    if alike is not plan:
+        yield replace(alike, cost=plan.cost + 0.2)
+    for name, guess in alone:
+        for other in others.values():
+            yield plan.changed(name, replace(guess, axes=other.axes), 0.4)
+
+
+def _is_saved_constant(item: Evidence | None) -> bool:
+    return item is not None and item.differentiable is False and item.saved is not None
 
 
 def _rises(before: Plan, after: Plan, name: str) -> bool:

@@ -36,9 +36,11 @@ from gradlint.inputs._moves import (
     without_batch,
     without_own_axes,
 )
+from gradlint.inputs._own_blocks import called_parts, plans_of_blocks
 from gradlint.inputs._plan import (
     OTHER_SIZES,
     GroupGuess,
+    Guess,
     Plan,
     Related,
     TensorGuess,
@@ -173,6 +175,8 @@ class Search:
         self.evidence = {item.name: item for item in evidence}
         self.keywords = frozenset(item.name for item in evidence if item.passing == "keyword")
         self.proposals = proposals
+        #: Of what forward calls all parts: without any it does nothing.
+        self._parts = called_parts(op)
         self.seed = seed
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
@@ -256,7 +260,8 @@ class Search:
         first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         made_with = plans_of_constructor(self.op, self.evidence, first)
-        for plan in (first, *examples, *made_with, *_alternatives(first)):
+        blocks = plans_of_blocks(self.op, first)
+        for plan in (first, *examples, *made_with, *blocks, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
@@ -393,6 +398,8 @@ class Search:
         return gain
 
     def _push(self, node: _Candidate) -> None:
+        if any(_is_empty(node.plan.guess(name)) for name in self._parts & set(node.plan.names)):
+            return
         # What a plan comes to is found out when its turn comes: most of them wait for ever.
         cost = node.plan.cost - node.bonus + BELOW_RANK_COST * self._below_rank(node.plan)
         heapq.heappush(self._queue, (cost, next(self._order), node))
@@ -732,6 +739,15 @@ def _alternatives(first: Plan) -> Iterator[Plan]:
             if rank != len(shape):
                 yield _same_shape(first, tuple(f"s.{axis}" for axis in range(rank)), cost)
         yield replace(first, pool=OTHER_SIZES[2], cost=2.4)
+
+
+def _is_empty(guess: Guess) -> bool:
+    """Whether ``guess`` is a collection of nothing."""
+    return (
+        isinstance(guess, ValueGuess)
+        and isinstance(guess.value, (dict, list, tuple))
+        and not guess.value
+    )
 
 
 def _complex(plan: Plan) -> int:

@@ -30,6 +30,11 @@ EIGENVALUE = 1.7
 
 #: Documentation of an op that takes many arguments of a kind at once.
 _BATCHED = re.compile(r"\bbatch(?:es|ed)?\b|\(\.\.\.,|\[\.\.\.,")
+#: Documentation that calls the members of a batch the same: "identical along the batch axis".
+_ALIKE = re.compile(
+    r"(?i)\b(?:identical|equal|the same|copied|repeated|constant)\s+(?:along|across|over|in)\s+"
+    r"(?:the\s+|an?\s+|all\s+|every\s+|each\s+)?(?:\w+\s+)?(?:batch|first\s+ax[ei]s|first\s+dim)"
+)
 
 #: Documentation of an op that takes complex numbers, and of one that does not.
 _COMPLEX = re.compile(r"\bcomplex\b")
@@ -93,11 +98,13 @@ def as_complex(
 
 def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:
     """A batch of the only tensor, as many as its last axis is long: a gradient of the output that
-    is broadcast along the wrong axis then fits."""
+    is broadcast along the wrong axis then fits. Not where its members are documented to be the
+    same: these differ."""
     tensors = [t for _, t in sample.named_tensors(op.signature)]
     if len(tensors) != 1 or not is_floating(tensors[0]) or tensors[0].dim() < 2:
         return
-    if op.defining is None or not _BATCHED.search(prose(op.defining)):
+    text = prose(op.defining) if op.defining is not None else ""
+    if not _BATCHED.search(text) or _ALIKE.search(" ".join(text.split())):
         return
     (tensor,) = tensors
     count = tensor.shape[-1]

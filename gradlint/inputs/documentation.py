@@ -243,6 +243,8 @@ _CONSTANT = re.compile(
     r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+constants?(?=\s*(?:$|[,)(]))"
     r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b"
     r"|\bno gradients?\s+(?:flows?|for|to)\b"
+    r"|\b(?:never|(?:must|may|can|should|need|will)\s*not)\s+(?:requires?|needs?)\s+"
+    r"(?:an?\s+|any\s+)?grad(?:ients?)?\b"
     r"|(?<!not )\b(?:is|are)\s+(?:not\s+differentiat|detached\b)|\bnon-?differentiable\b"
 )
 

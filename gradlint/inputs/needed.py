@@ -56,6 +56,7 @@ _COMPILED = re.compile(r"(?i)^_|(^|_)(c|cpp|cuda|ext|extension|kernels?|native|b
 
 _BUILD = "Build it, as the package says (often `pip install .` in its checkout), then run gradlint "
 _BUILD += "again; or check the op where it is built."
+_VERSION = "Install the versions that the package asks for, then run gradlint again."
 _INSTALL = "Install it, or run gradlint from the folder that it is imported from."
 
 
@@ -64,7 +65,8 @@ class Need:
     """Something that an op needs and that is not here.
 
     Args:
-        kind: "extension" (compiled code), "module" (one that is not installed) or "cuda".
+        kind: "extension" (compiled code), "module" (one that is not installed, or whose style
+            PyTorch has given up) or "cuda".
         message: what it needs, in words that complete "calling it …".
         hint: the next step.
         error: what was raised.
@@ -142,7 +144,12 @@ def _not_imported(failure: Failure) -> tuple[str, str, str] | None:
         return None
     own = str(_own_frames(failure)[0].globals.get("__name__") or "")
     inside = "." in module and module.partition(".")[0] == own.partition(".")[0]
-    if inside or _COMPILED.search(module.rpartition(".")[2]):
+    package, _, name = module.rpartition(".")
+    compiled = _COMPILED.search(name) is not None
+    if not compiled and not _NO_MODULE.search(failure.text) and (name[:1].isupper() or not inside):
+        what = f"imports `{name}` from `{package}`, which does not have it"
+        return "module", what, _VERSION
+    if inside or compiled:
         return "extension", f"needs its compiled extension `{module}`, which is not loaded", _BUILD
     return "module", f"needs the module `{module}`, which can't be found", _INSTALL
 
@@ -151,6 +158,9 @@ def _explained(error: str) -> tuple[str, str, str] | None:
     found = explain_text(error)
     if found is not None and found.slug in _OF_CUDA:
         return "cuda", found.meaning, found.fix
+    if found is not None and found.slug == "legacy-function":
+        what = "instantiates a torch.autograd.Function and calls it, which PyTorch refuses"
+        return "module", what, f"{found.fix[0].upper()}{found.fix[1:]}."
     if found is not None and found.slug == "module-not-installed":
         return "module", found.meaning.removeprefix("it "), f"{found.fix.capitalize()}."
     return None

@@ -148,6 +148,26 @@ class _Owner(torch.nn.Module):
         return tuple(made / (k + 1) for k in range(self._outputs))
 
 
+class Elementwise(torch.nn.Module):
+    """``t/(k + 2) + sin(t)/4`` of a tensor t, whatever else it is called with: a stand-in for the
+    module that a block is made around.
+
+    Args:
+        number: k, which differs from module to module.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def forward(self, value: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+        """In the shape of the first argument."""
+        return value / (self.number + 2) + torch.sin(value) / 4
+
+    def __repr__(self) -> str:
+        return f"Elementwise({self.number})"
+
+
 class Owner:
     """A module that was given, some of whose parameters were given beside it as tensors.
 

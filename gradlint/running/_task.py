@@ -471,8 +471,10 @@ class TargetTask:
         )
         finding = final_finding(scene, self._last, ending)
         sought = self.settings.inputs is None and not self.report.samples
-        if sought and ending.phase in ("forward", "backward"):
-            _findings.at_guessed_inputs(finding, timed_out=ending.killed == "timeout")
+        # In the phase "inputs" the operator's own `sample_inputs` may have run.
+        own = any(frame.function == "sample_inputs" for frame in ending.stack.frames)
+        if sought and ending.phase in ("forward", "backward", "inputs") and not own:
+            _findings.at_guessed_inputs(finding)
         return finding
 
     def _add(self, finding: Finding) -> bool:

@@ -313,11 +313,11 @@ def _sought(finding: Finding) -> Finding:
     return finding
 
 
-def at_guessed_inputs(finding: Finding, *, timed_out: bool) -> None:
+def at_guessed_inputs(finding: Finding) -> None:
     """Say of ``finding`` that it was made while inputs were looked for: a loop that ends for the
-    inputs that the op is meant for may go on forever at others."""
+    inputs that the op is meant for may go on forever at others, and sizes grow with values."""
     _sought(finding)
-    if timed_out:
+    if finding.code in ("GL006", "GL007"):
         finding.severity, _ = decided(finding.severity, Grounds(silent=False, guessed=True))
         finding.help = f"the inputs were guessed: give others (--inputs); {finding.help}"
 

@@ -23,6 +23,7 @@ from gradlint.targets._kept_tensors import kept_tensors
 from gradlint.targets._sequence_arguments import sequence_lengths
 from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
 from gradlint.targets.calls import call_hints
+from gradlint.targets.example_calls import example_calls
 from gradlint.targets.load_error import LoadError, load_error, short_repr
 from gradlint.targets.nodes import class_node
 from gradlint.targets.signature import signature_of
@@ -243,6 +244,19 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                 values[parameter.name] = value
             yield values | _tensors(forms, values, sizes)
     yield from calls
+    yield from _written(cls, names)
+
+
+def _written(cls: type, required: list[str]) -> Iterator[dict[str, Any]]:
+    """The constructor's calls in docstrings and tests, optional arguments and all: of two of these
+    one may be needed."""
+    for texts in example_calls(cls):
+        try:
+            values = {name: ast.literal_eval(text) for name, text in texts.items()}
+        except (ValueError, SyntaxError):
+            continue
+        if all(name in values for name in required):
+            yield values
 
 
 def _cycled(sizes: tuple[int, ...], start: int, count: int) -> Iterator[int]:
@@ -301,6 +315,11 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         return NotImplemented
     if origin is Literal:
         return inner[0]
+    if origin in (*_COLLECTIONS, tuple) and _holds_modules(annotation):
+        kinds = [item for item in inner if item is not Ellipsis]
+        exact = origin is tuple and Ellipsis not in inner
+        parts = [_by_annotation(item, size, name) for item in (kinds if exact else kinds[:1] * 2)]
+        return tuple(parts) if origin is tuple else parts
     if origin in (collections.abc.Sequence, collections.abc.Iterable):
         return _floats(inner, list) or [size, size + 1]
     if origin in (tuple, list) or annotation in (tuple, list):
@@ -310,6 +329,18 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         others = [item for item in inner if item is not type(None)]
         return _guess(Parameter(name, Parameter.KEYWORD_ONLY, annotation=others[0]), size)
     return _of_class(annotation, size) if isinstance(annotation, type) else NotImplemented
+
+
+#: Types of which a list is one.
+_COLLECTIONS = (list, collections.abc.Sequence, collections.abc.Iterable)
+
+
+def _holds_modules(annotation: Any) -> bool:
+    """Whether an annotation is of modules, or of a collection of them and nothing else."""
+    kinds = [item for item in get_args(annotation) if item is not Ellipsis]
+    if kinds:
+        return get_origin(annotation) in (*_COLLECTIONS, tuple) and all(map(_holds_modules, kinds))
+    return isinstance(annotation, type) and issubclass(annotation, torch.nn.Module)
 
 
 def _floats(inner: tuple[Any, ...], made: Callable[[Iterable[Any]], Any]) -> Any:

@@ -25,7 +25,7 @@ from gradlint.targets.calls import (
     neighbours,
     parameters_of,
 )
-from gradlint.targets.nodes import class_node, function_node
+from gradlint.targets.nodes import class_node, function_node, method_node
 from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
 
 #: At most so many calls are worked out, and so many functions lie between a call of the operator
@@ -78,6 +78,27 @@ def example_calls(target: type | Callable[..., Any]) -> list[dict[str, str]]:
     return found
 
 
+def calls_of_instances(made: type, method: str = "forward") -> list[dict[str, str]]:
+    """Calls of instances of the class ``made``: parameter of ``method`` → text of the expression.
+
+    ``layer = Layer(3)`` and ``layer(torch.randn(5, 3))``, in one scope. As :func:`example_calls`.
+    """
+    found: list[dict[str, str]] = []
+    try:
+        place, called = class_node(made), method_node(made, method)
+        if place is None or called is None or isinstance(called[1], ast.Lambda):
+            return found
+        parameters = argument_names(called[1])[1:]
+        for tree in _trees(place[0], place[1].name):
+            for site in _sites_of_instances(tree, place[1].name):
+                texts = _texts(_bound(site, parameters))
+                if texts and texts not in found and len(found) < _MOST_EXAMPLES:
+                    found.append(texts)
+    except Exception:
+        return found
+    return found
+
+
 def _examples(target: Any) -> Iterator[dict[str, str]]:
     place = class_node(target) if isinstance(target, type) else function_node(target)
     if place is None or isinstance(place[1], ast.Lambda):
@@ -86,9 +107,13 @@ def _examples(target: Any) -> Iterator[dict[str, str]]:
     applied, parameters = parameters_of(target, node)
     trees = list(_trees(source, node.name))
     for arguments in _calls_of(trees, node.name, applied, parameters, 0):
-        texts = {name: ast.unparse(value) for name, value in arguments.items()}
+        texts = _texts(arguments)
         if texts:
             yield texts
+
+
+def _texts(arguments: _Environment) -> dict[str, str]:
+    return {name: ast.unparse(value) for name, value in arguments.items()}
 
 
 def _trees(source: SourceFile, name: str) -> Iterator[ast.Module]:
@@ -185,6 +210,39 @@ def _sites(tree: ast.Module, name: str, applied: bool, aliases: set[str]) -> Ite
                 for part in ast.walk(checked.body):
                     if isinstance(part, ast.Call) and matches(part.func):
                         yield _Site(part.args, part.keywords, inner, function)
+
+
+def _sites_of_instances(tree: ast.Module, name: str) -> Iterator[_Site]:
+    """Calls of variables that hold an instance of the class ``name`` there."""
+    variables = {
+        target.id
+        for call, _ in calls_to(tree, [name])
+        for target in _assigned_from(tree).get(call, ())
+        if isinstance(target, ast.Name)
+    }
+    for call, around in calls_to(tree, sorted(variables)):
+        scopes = tuple(scope for scope in around if not isinstance(scope, ast.ClassDef))
+        known, function = _known_at(tree, call, scopes)
+        value = known.get(dotted(call.func))
+        if isinstance(value, ast.Call) and dotted(value.func).rpartition(".")[2] == name:
+            yield _Site(call.args, call.keywords, known, function)
+
+
+@lru_cache(maxsize=64)
+def _assigned_from(tree: ast.Module) -> dict[ast.expr, list[ast.expr]]:
+    """What is assigned, without calls of methods that change no meaning → its targets."""
+    found: dict[ast.expr, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            value = node.value
+            while (
+                isinstance(value, ast.Call)
+                and isinstance(value.func, ast.Attribute)
+                and value.func.attr in _IDLE_METHODS
+            ):
+                value = value.func.value
+            found.setdefault(value, []).extend(node.targets)
+    return found
 
 
 def _known_at(

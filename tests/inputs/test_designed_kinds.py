@@ -114,6 +114,35 @@ def test_a_batch_is_as_long_as_the_last_axis():
     assert found.sample.kind == "other-rank"
 
 
+def trunk(x):
+    """A layer of batches, but assumes `x` to be identical along the first batch
+    axis.
+    """
+    return x
+
+
+def repeated(x):
+    """Takes a batch that is repeated over the batch axis."""
+    return x
+
+
+def same_sizes(x):
+    """A map of batches whose weights have the same sizes in all layers."""
+    return x
+
+
+def of_rows(x):
+    """A map of batches: (..., N). The scale is constant along the last axis."""
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "made"), [(trunk, 0), (repeated, 0), (same_sizes, 1), (of_rows, 1)]
+)
+def test_no_batch_of_different_members_where_they_are_said_to_be_the_same(function, made):
+    assert len(list(as_batch(op_of(function), sample(randn(3, 4), x=DOMAINS["real"])))) == made
+
+
 @pytest.mark.parametrize("shape", [(3, 4), (4,)])
 def test_no_batch_where_nothing_speaks_of_one(shape: tuple[int, ...]):
     function: Callable[..., Any] = plain if len(shape) == 2 else documented

@@ -11,7 +11,7 @@ import torch
 
 from gradlint.inputs._infer import infer
 from gradlint.targets.build import from_object
-from gradlint.targets.example_calls import example_calls
+from gradlint.targets.example_calls import calls_of_instances, example_calls
 
 OP = '''
 import torch
@@ -96,8 +96,7 @@ def test_nothing_in_an_example_is_run(module, tmp_path):
     doc = f">>> Cells.apply(torch.tensor([open({str(mark)!r}, 'w').write('x')]), 5, 3)"
     made = module(OP.format(doc=doc.replace('"', "'")))
     assert len(example_calls(made.Cells)) == 1
-    with pytest.raises(Exception, match="no usable inputs"):
-        infer(from_object(made.Cells), 0)
+    assert sizes(made.Cells) == (15, 5, 3)  # what can be told from the text is taken over
     assert not mark.exists()
 
 
@@ -162,3 +161,105 @@ def test_an_operand_that_is_broadcast_keeps_its_size_one(module):
     text = ROTATED.format(check="False").replace("torch.ones(1, 4)", "torch.ones(3, 4)")
     x, positions = infer(from_object(module(text).turned), 0)[0].args
     assert (len(x), len(positions)) == (3, 1)
+
+
+LOSS = '''
+import torch
+from torch import nn
+
+class Paths(nn.Module):
+    """{doc}"""
+
+    def __init__(self, blank: int = 0):
+        super().__init__()
+        self.blank = blank
+
+    def forward(self, acts, labels, act_lens):
+        if acts.dim() != 4 or acts.shape[1] != int(act_lens.max()):
+            raise ValueError("Input length mismatch")
+        if acts.shape[2] != labels.shape[1] + 1 or labels.dtype != torch.int64:
+            raise ValueError("Output length mismatch")
+        if labels.sum() != 5:
+            raise ValueError("Labels are not known")
+        return acts.exp().sum()
+
+class Other(nn.Module):
+    def forward(self, acts):
+        return acts
+
+{rest}
+'''
+CALL = """
+    loss = Paths(blank=1).to(device)
+    acts = torch.randn(1, 2, 5, 3, device=device)
+    labels = torch.tensor([[0, 2, 1, 2]], dtype=torch.int64)
+    act_lens = torch.tensor([2], dtype=torch.int64)
+    value = loss(acts, labels, act_lens)
+"""
+
+
+@pytest.mark.parametrize("where", ["docstring", "main"])
+def test_a_call_of_an_instance_gives_the_arguments_of_its_forward(module, where):
+    prompts = "".join(f"    >>> {line.strip()}\n" for line in CALL.strip().splitlines())
+    doc = f"Paths.\n\n{prompts}" if where == "docstring" else "Paths."
+    rest = f"if __name__ == '__main__':{CALL}" if where == "main" else ""
+    made = module(LOSS.format(doc=doc, rest=rest))
+    assert calls_of_instances(made.Paths) == [
+        {
+            "acts": "torch.randn(1, 2, 5, 3)",
+            "labels": "torch.tensor([[0, 2, 1, 2]], dtype=torch.int64)",
+            "act_lens": "torch.tensor([2], dtype=torch.int64)",
+        }
+    ]
+    (sample, *_) = infer(from_object(made.Paths()), 0)
+    assert [tuple(value.shape) for value in sample.args[:3]] == [(1, 2, 5, 3), (1, 4), (1,)]
+
+
+def test_a_variable_of_another_class_is_no_call_of_this_one(module):
+    rest = "loss = Paths()\nloss = Other()\nloss(torch.randn(4, 3))\n"
+    made = module(LOSS.format(doc="Paths.", rest=rest))
+    assert calls_of_instances(made.Paths) == []
+    assert calls_of_instances(made.Other) == [{"acts": "torch.randn(4, 3)"}]
+
+
+FILLED = '''
+import torch
+from torch.autograd import Function
+
+class Filled(Function):
+    """Fills places up to a total.
+
+    Examples
+    --------
+    >>> total = torch.tensor(2.5)
+    >>> Filled.apply(total, 2, 3, 3, torch.double, torch.device("cpu"))
+    """
+
+    @staticmethod
+    def forward(ctx, total: torch.Tensor, below: int, above: int, length: int,
+                dtype: torch.dtype, device: torch.device):
+        made = torch.zeros(length, dtype=dtype, device=device)
+        made[:below] = 1
+        if above > below:
+            made[above - 1] = float(total) - below
+        ctx.above = above
+        return made
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.above - 1], None, None, None, None, None
+'''
+
+
+def test_what_a_call_passes_and_no_text_tells_stays_guessed(module):
+    total, below, above, length, dtype, device = infer(from_object(module(FILLED).Filled), 0)[
+        0
+    ].args
+    assert (total.dim(), below, above, length) == (0, 2, 3, 3)
+    assert (dtype, device) == (torch.float64, torch.device("cpu"))
+
+
+def test_what_a_call_leaves_out_is_not_known(module):
+    short = FILLED.replace('total, 2, 3, 3, torch.double, torch.device("cpu")', "total, 2")
+    found = infer(from_object(module(short).Filled), 0)
+    assert all(sample.args[2:4] != (3, 3) for sample in found)

@@ -712,3 +712,44 @@ def test_an_attribute_that_is_indexed_is_a_tensor():
             return grad * ctx.keep[:, None], None
 
     assert [len(shape) > 0 for shape in shapes(Picked)] == [True, True]
+
+
+class FixedFeedback(Function):
+    """The gradient of the input goes back through a matrix of its own."""
+
+    @staticmethod
+    def forward(ctx, input, weight, weight_backward, bias):
+        ctx.save_for_backward(input, weight, weight_backward, bias)
+        return torch.conv2d(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx, g):
+        input, _, weight_backward, _ = ctx.saved_tensors
+        into = torch.nn.grad.conv2d_input(input.shape, weight_backward, g)
+        onto = torch.nn.grad.conv2d_weight(input, weight_backward.shape, g)
+        return into, onto, None, g.sum((0, 2, 3))
+
+
+def test_what_forward_only_saves_has_the_shape_of_its_namesake():
+    _, weight, weight_backward, bias = infer(from_object(FixedFeedback), 0)[0].args
+    assert weight.dim() == 4
+    assert weight_backward.shape == weight.shape
+    assert bias.shape == weight.shape[:1]
+
+
+class ScaledByASavedNumber(Function):
+    """Broadcasts whatever its shape: it stays a number."""
+
+    @staticmethod
+    def forward(ctx, input, input_scale):
+        ctx.save_for_backward(input, input_scale)
+        return input.sin()
+
+    @staticmethod
+    def backward(ctx, g):
+        input, input_scale = ctx.saved_tensors
+        return g * input.cos() * (input_scale > -9), None
+
+
+def test_what_backward_takes_as_a_number_stays_one():
+    assert infer(from_object(ScaledByASavedNumber), 0)[0].args[1].dim() == 0

@@ -106,6 +106,21 @@ EXTENSION = "needs its compiled extension"
         ("return spam_cuda.run(x)", "extension", f"{EXTENSION} `spam_cuda`, which is not loaded"),
         ("library()\nreturn _library.run(x)", "extension", f"{EXTENSION} `_library`"),
         ("return torch.ops.spam.run(x)", "extension", "needs the operator `torch.ops.spam.run`"),
+        (
+            "from torch.autograd import NoSuch\nreturn NoSuch(x)",
+            "module",
+            "imports `NoSuch` from `torch.autograd`, which does not have it",
+        ),
+        (
+            "from torch.autograd import no_such\nreturn no_such(x)",
+            "module",
+            "imports `no_such` from `torch.autograd`, which does not have it",
+        ),
+        (
+            "from torch.autograd import _C_ext\nreturn _C_ext.run(x)",
+            "extension",
+            f"{EXTENSION} `torch.autograd._C_ext`",
+        ),
         ("from . import _ext\nreturn _ext.run(x)", "module", "imports a package"),
         ("import spam_ext\nreturn x", "extension", f"{EXTENSION} `spam_ext`, which is not loaded"),
         ("import needs_under_test.core\nreturn x", "extension", f"{EXTENSION} `needs_under_test."),
@@ -130,6 +145,34 @@ def test_what_is_not_built_or_installed_is_named(op, forward, kind, message):
     assert found.need.sure
     assert found.count <= 8
     assert found.need.location.file.endswith("needs_under_test.py")
+
+
+OLD_STYLE = """
+class Doubled(torch.autograd.Function):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x):
+        return x * self.factor
+
+    def backward(self, grad):
+        return grad * self.factor
+
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return Doubled(2.0)(x)
+"""
+
+
+def test_a_function_that_is_instantiated_and_called_is_told_as_such(op):
+    namespace = {"torch": torch, "__name__": "old_style"}
+    exec(OLD_STYLE, namespace)
+    need = lacked(namespace["Layer"]()).need
+    assert need.message == (
+        "instantiates a torch.autograd.Function and calls it, which PyTorch refuses"
+    )
+    assert need.hint.startswith("Make forward and backward static methods")
 
 
 @NO_GPU

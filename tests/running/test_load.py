@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from gradlint.base import clock as base_clock
-from gradlint.model.report import Check, TargetReport
+from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.ops.patience import MOST_SLOW, NotTried, Patience
 from gradlint.running import _process
 from gradlint.running._collect import Collector
+from gradlint.running.findings import at_guessed_inputs
 from gradlint.running.run import execute
 
 SLOW = """
@@ -156,6 +157,27 @@ def test_a_loop_that_never_ends_at_guessed_inputs_is_a_warning(tmp_path: Path) -
     assert finding.evidence["while"] == "inputs were looked for"
     assert finding.help.startswith("the inputs were guessed: give others (--inputs); ")
     assert report.verdict == "error"
+
+
+def test_memory_that_runs_out_while_inputs_are_looked_for_is_a_warning() -> None:
+    """Guessed values may be sizes: the inputs that the op is meant for may avoid it. Where its own
+    `sample_inputs` ran out, or the op crashed, nothing is excused."""
+    for code, severity in (("GL007", "warning"), ("GL006", "warning"), ("GL005", "error")):
+        finding = Finding(code, "name", "error", "m", help="look here")
+        at_guessed_inputs(finding)
+        assert (finding.code, finding.severity) == (code, severity)
+        assert finding.evidence["while"] == "inputs were looked for"
+
+
+def test_an_endless_sample_inputs_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "own_inputs.py"
+    body = SLOW.format(name="Own", body="pass").replace(
+        "return (", "while True: pass\n        return ("
+    )
+    file.write_text(body, encoding="utf-8")
+    (report,) = execute([f"{file}:Own"], Settings(timeout=2.0, seed=1)).report.targets
+    (finding,) = report.findings
+    assert (finding.code, finding.severity) == ("GL006", "error")
 
 
 def test_an_op_that_sleeps_where_a_check_chose_its_inputs_still_ends(tmp_path: Path) -> None:

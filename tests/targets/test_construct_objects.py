@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -334,3 +336,83 @@ def test_parameters_that_are_filled_are_what_they_are_without() -> None:
     filled, plain = construct(Filled)[0], construct(Plain)[0]
     assert torch.equal(filled.linear.weight, plain.linear.weight)
     assert bool((filled.own >= 2.0).all())
+
+
+POOLED = '''
+import torch
+
+class Pooled(torch.nn.Module):
+    """Pools to a size, or by a ratio.
+
+    Examples:
+        >>> layer = Pooled(2, ratio=(0.5, 0.5))
+        >>> layer(torch.randn(2, 3, 8, 8))
+    """
+
+    def __init__(self, kernel, size=None, ratio=None):
+        super().__init__()
+        if size is None and ratio is None:
+            raise ValueError("one of size and ratio must be given")
+        if not isinstance(ratio, tuple):
+            raise ValueError("ratio")
+        self.kernel = kernel
+
+    def forward(self, x):
+        return torch.nn.functional.avg_pool2d(x, self.kernel)
+'''
+
+
+def made(tmp_path, text: str):
+    path = tmp_path / "pooled_under_test.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("pooled_under_test", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pooled_under_test"] = module
+    try:
+        spec.loader.exec_module(module)
+        return construct(module.Pooled)
+    finally:
+        del sys.modules["pooled_under_test"]
+
+
+def test_optional_arguments_that_an_example_gives_are_given_where_nothing_else_works(tmp_path):
+    assert made(tmp_path, POOLED)[1] == {"kernel": 2, "ratio": (0.5, 0.5)}
+
+
+def test_an_example_that_is_no_literal_constructs_nothing(tmp_path):
+    computed = POOLED.replace("ratio=(0.5, 0.5)", "ratio=tuple(open('x'))")
+    with pytest.raises(LoadError, match="needs `kernel` to be constructed"):
+        made(tmp_path, computed)
+
+
+class Pairs(nn.Module):
+    def __init__(self, blocks: list[tuple[nn.Module, nn.Module]]):
+        super().__init__()
+        if not all(isinstance(part, nn.Module) for pair in blocks for part in pair):
+            raise TypeError("pairs of modules are wanted")
+        self.blocks = nn.ModuleList([part for pair in blocks for part in pair])
+
+
+class Layers(nn.Module):
+    def __init__(self, first: Sequence[nn.Module], last: tuple[nn.Linear, ...]):
+        super().__init__()
+        self.first, self.last = nn.ModuleList(first), nn.ModuleList(last)
+
+
+class Sized(nn.Module):
+    def __init__(self, sizes: list[int], ratios: tuple[float, float]):
+        super().__init__()
+        self.sizes, self.ratios = sizes, ratios
+
+
+def test_collections_of_modules_are_made_as_they_are_annotated():
+    assert len(construct(Pairs)[0].blocks) == 4
+    layers = construct(Layers)[0]
+    assert len(layers.first) == len(layers.last) == 2
+    assert all(isinstance(part, nn.Linear) for part in layers.last)
+
+
+def test_collections_of_numbers_stay_numbers():
+    sized = construct(Sized)[0]
+    assert all(type(size) is int for size in sized.sizes)
+    assert all(type(ratio) is float for ratio in sized.ratios)

@@ -78,6 +78,7 @@ from gradlint.diagnosis.engine_errors import REJECTIONS
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_no_forward
 from gradlint.experiments.raised_errors import (
+    is_not_implemented,
     is_out_of_memory,
     raised_finding,
     unsupported_finding,
@@ -89,6 +90,8 @@ from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
 
 RULE = rule_of(__name__)
+
+_STUB = "backward is not implemented, and says so: there is no gradient to judge"
 
 
 def probe(subject: Subject) -> Outcome:
@@ -110,4 +113,6 @@ def probe(subject: Subject) -> Outcome:
         return Outcome("skipped", [found], note=f"not supported in {refused}")
     inside = any(node.raised is not None for node in subject.run.nodes)
     message = "backward raised" if inside else "the backward pass raised"
-    return Outcome("fail", [raised_finding(subject, RULE, error.error, message)])
+    found = raised_finding(subject, RULE, error.error, message)
+    stub = is_not_implemented(error.error)
+    return Outcome("inconclusive" if stub else "fail", [found], note=_STUB if stub else "")

@@ -120,6 +120,57 @@ def test_backward_that_raises_is_one_finding(
     assert probed(GL003, op_of(backward=backward), X).verdict == "pass"
 
 
+def test_a_backward_that_is_not_implemented_and_says_so_is_information(
+    probed: Callable[..., Outcome],
+) -> None:
+    class ForwardOnly(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.round()
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            """There is none."""
+            raise NotImplementedError("backward not implemented", ForwardOnly)
+
+    outcome = probed(GL004, ForwardOnly, X)
+    assert (outcome.verdict, outcome.note) == (
+        "inconclusive",
+        "backward is not implemented, and says so: there is no gradient to judge",
+    )
+    assert [item.grounds.refused for item in outcome.findings] == [True]
+
+
+def test_a_backward_that_is_not_implemented_for_some_inputs_is_an_error(
+    probed: Callable[..., Outcome],
+) -> None:
+    class Half(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.positive = bool((x > 0).all())
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            if ctx.positive:
+                return 2 * g
+            raise NotImplementedError("negative numbers")
+
+    class Unfinished(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            raise ValueError("not implemented")
+
+    for op, given in ((Half, -X.abs() - 1), (Unfinished, X)):
+        outcome = probed(GL004, op, given)
+        assert outcome.verdict == "fail"
+        assert [item.grounds.refused for item in outcome.findings] == [False]
+
+
 def test_engine_errors_of_other_rules_are_left_to_them(probed: Callable[..., Outcome]) -> None:
     for backward, code in [
         (lambda ctx, g: (g, g), "GL101"),

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
-from gradlint.experiments.state.guarded_run import declared_writes, make_guarded
+from gradlint.experiments.state.guarded_run import declared_writes, make_guarded, same_values
 from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.model.sample import Sample
@@ -32,6 +32,23 @@ def op(forward: Callable[..., Any], backward: Callable[..., Any]) -> type:
     return type(
         "Op", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     )
+
+
+class Packed(torch.Tensor):
+    """A tensor of the user's own that refuses all that is done with its values."""
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if "detach" in str(function):
+            return args[0]
+        raise NotImplementedError(str(function))
+
+
+def test_a_tensor_that_refuses_to_be_compared_counts_as_unchanged() -> None:
+    packed = torch.Tensor._make_wrapper_subclass(Packed, (3,), dtype=torch.float32)
+    assert same_values(packed, torch.zeros(3))
+    assert not same_values(packed, torch.zeros(4))
+    assert not same_values(torch.ones(3), torch.zeros(3))
 
 
 def sine(ctx: Any, x: torch.Tensor) -> torch.Tensor:

@@ -233,6 +233,29 @@ def first(outcome) -> Finding:
     return outcome.findings[0]
 
 
+class ByNumberThenTensor(Function):
+    """One expression, reached with a number first and with a tensor later."""
+
+    @staticmethod
+    def part(x, a, b):
+        return x * (torch.sin(a) if isinstance(a, torch.Tensor) else math.sin(a)) + a * b
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return ByNumberThenTensor.part(x, 0.5, w) + ByNumberThenTensor.part(x, w, w)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * (math.sin(0.5) + w.sin()), g * (x * w.cos() + 0.4 + 1.3 * w)
+
+
+def test_an_operand_that_is_a_number_in_another_run_ends_nothing(probed) -> None:
+    found = first(probed(RULE, ByNumberThenTensor, draw(3, 4), draw(3, 4, seed=5)))
+    assert (found.input, found.severity) == ("w", "error")
+
+
 class NoFormula(Function):
     """Wrong in a way that no single change of forward explains."""
 
