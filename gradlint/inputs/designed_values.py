@@ -46,6 +46,10 @@ REACHED, BEYOND_LIMIT, LARGEST_LIMIT = 2.0, 1.5, 1e3
 #: are all different.
 NEAREST, FARTHEST = 0.1, 0.9
 
+#: Share of their distance by which such values are shifted, each by another amount: multiples of an
+#: irrational number are at no round ones (Weyl's sequence of the golden ratio).
+UNEVEN, GOLDEN = 0.2, 0.5 * (math.sqrt(5.0) - 1.0)
+
 #: The same for a single number.
 HALFWAY = 0.5
 
@@ -319,10 +323,12 @@ def _scattered(
 ) -> torch.Tensor:
     """Values between ``low`` and ``high`` that are below, between and above ``marks``, in an order
     like that of ``value``, and not so near to a mark, or to its mirror image, that they are at a
-    kink. Where a value may have any sign, none is nearer to zero than a mark that is no larger
-    than an epsilon: whether one would be depended on how many there are."""
+    kink, nor at a round number, where one of another tensor may be. Where a value may have any
+    sign, none is nearer to zero than a mark that is no larger than an epsilon: whether one would be
+    depended on how many there are."""
     count = value.numel()
-    share = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    steps = torch.arange(count, dtype=torch.float64)
+    share = (steps + 0.5 + UNEVEN * ((GOLDEN * (steps + 1.0)).frac() - 0.5)) / count
     share = NEAREST + (FARTHEST - NEAREST) * share
     mark = torch.tensor(marks, dtype=torch.float64)[torch.arange(count) // 2 % len(marks)]
     size = mark.abs().clamp(min=1.0) if math.isinf(low) else mark - low

@@ -12,11 +12,10 @@ import traceback
 from pathlib import Path
 
 import torch
+from written import CASES  # the file beside this one, which is run as a program
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from written import CASES  # noqa: E402
 
 STEP, NEAR, FAR = 1e-6, 3e-6, 1e-3
 MODES = ("plain", "strided", "ones", "interleaved", "again", "used before")
