@@ -49,6 +49,8 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
 #: Weight of the evidence for a number of axes where a module passes a parameter that has as many:
 #: as what the code asserts.
 _OF_PARAMETER = 4.0
+#: Members of a sequence, at most, that are made for as many weights.
+_MOST_MEMBERS = 16
 #: Weight of the evidence for two axes where an argument says which one: above that of a name, below
 #: that of what the code asserts.
 _ALONG_AN_AXIS = 2.0
@@ -72,10 +74,21 @@ def gather(op: Op) -> list[Evidence]:
             item.beyond = beyond.get(item.name.partition(".")[0], set())
     _relate(found)
     _give_parameters(found)
+    _count_by_held(op, found)
     for evidence in found:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
     return found
+
+
+def _count_by_held(op: Op, found: list[Evidence]) -> None:
+    """As many members of a sequence as the module holds elements that go with them: weights."""
+    for item in found:
+        held = vars(op.module).get(item.counted_by) if op.module is not None else None
+        parameters = op.module._parameters if op.module is not None else {}
+        held = parameters.get(item.counted_by, held)
+        if isinstance(held, torch.Tensor) and held.dim() and 0 < len(held) <= _MOST_MEMBERS:
+            item.length = len(held)
 
 
 def _of_signature(op: Op) -> list[Evidence]:
