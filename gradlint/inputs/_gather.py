@@ -30,6 +30,7 @@ from gradlint.inputs._signs import of_either_sign
 from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
+from gradlint.inputs.handed_on import handed_on
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -221,6 +222,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     read_docs([forward, owner], found)
     _read_storage(forward, found)
     _read_bounds([forward, owner], found)
+    _read_handed_on(op, found)
     _read_extents(forward, names)
     _read_signs(forward, names)
     for name in iterated_matrices(forward):
@@ -291,6 +293,18 @@ def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
         for name in dict.fromkeys(side.of for side in (bound.less, bound.more)):
             if isinstance(name, str) and name in names:
                 names[name].bounds.append(bound)
+
+
+def _read_handed_on(op: Op, found: list[Evidence]) -> None:
+    """What the documentation of Functions says of arguments that they get as they are, where that
+    of the op itself tells no shapes: symbols of two texts may mean different sizes."""
+    if any(item.shape for item in found):
+        return
+    for applied, names in handed_on(op):
+        given = [item for item in found if item.name in names]
+        if given:
+            read_docs([applied], given, by_name_alone=True)
+            _read_bounds([plain_function(getattr(applied, "forward", None)), applied], given)
 
 
 def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:

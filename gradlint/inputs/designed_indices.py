@@ -15,8 +15,8 @@ from gradlint.inputs.designed import (
 from gradlint.inputs.documentation import (
     documented_from_one,
     documented_from_zero,
-    prose,
 )
+from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 
@@ -33,7 +33,6 @@ def other_indices(
         repeat: whether an index may occur twice.
         from_the_end: whether indices below zero may be tried.
     """
-    said = prose(op.defining) if op.defining is not None else ""
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
@@ -45,6 +44,7 @@ def other_indices(
             continue
         if repeat:
             yield from _crowded(sample, name, tensor, _kept_apart(op, sample, tensor))
+        said = prose_about(op, name)
         least = documented_from_zero(said, name) or documented_from_one(said, name)
         if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
