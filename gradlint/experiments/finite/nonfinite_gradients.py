@@ -232,13 +232,15 @@ def _between_equal_points(
     """``findings`` at an extreme; those at the kink of a distance between points of which all are
     equal are explained by that: a bond between two atoms at one place has no direction. Where the
     function is smooth there, as a kernel of the distance is, it has a derivative, which is zero;
-    but not where it is so only because all other inputs are zero too."""
+    but not where it is so only because all other inputs are zero too. What is explained for the
+    points explains what is found for inputs that are as at the sample, as the size of a box."""
     if extreme.name not in ("zeros", "ties") or all(f.grounds.explained for f in findings):
         return findings
     values = extreme.make()
     positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+    points = set(_altered(subject, values))
 
-    def explained(item: Finding) -> bool:
+    def kinked(item: Finding) -> bool:
         position = positions[item.input or ""]
         alone = subject.problem.values()
         alone[position] = values[position]
@@ -250,9 +252,13 @@ def _between_equal_points(
         )
         return kink and takes_zero_distances(subject, extreme.problem, values, position)
 
+    unexplained = [item for item in findings if not item.grounds.explained]
+    found = {item.input for item in unexplained if kinked(item)}
+    if any(positions[name or ""] in points for name in found):
+        found |= {f.input for f in unexplained if positions[f.input or ""] not in points}
     return [
         replace(item, grounds=replace(item.grounds, explained="singular"))
-        if not item.grounds.explained and explained(item)
+        if item in unexplained and item.input in found
         else item
         for item in findings
     ]

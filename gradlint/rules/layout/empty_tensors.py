@@ -82,6 +82,9 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from gradlint.experiments.baseline_comparison import compare
@@ -98,7 +101,7 @@ from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.model.report import Finding
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
-from gradlint.trace.divisions import MakesNan
+from gradlint.trace.divisions import MakesNan, ZeroDivisors
 from gradlint.trace.op_io import OpRaised
 
 RULE = rule_of(__name__)
@@ -146,19 +149,25 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("pass", findings, note=sizes.left_out)
 
 
-def _forward_makes_nan(there: Subject) -> bool:
-    """Whether forward itself computes NaN, which no output shows as all are empty: the mean of
-    nothing, through which every derivative is NaN."""
-    watched, problem = MakesNan(), there.problem
-    before = problem.surroundings
-    problem.surroundings = lambda: watched
+def _forward_is_singular(there: Subject) -> bool:
+    """Whether forward itself computes NaN, or divides by zero, which no output shows as all are
+    empty: the mean and the length of nothing, through which every derivative is NaN."""
+    makes_nan, divisors = MakesNan(), ZeroDivisors()
+
+    @contextmanager
+    def watched() -> Iterator[None]:
+        with makes_nan, divisors:
+            yield
+
+    run = there.problem.through(lambda invoke: invoke)
+    run.surroundings = watched
     try:
-        problem.forward()
+        run.forward()
     except OpRaised:
         return False
     finally:
-        problem.surroundings = before
-    return watched.found
+        there.problem.forward_calls += run.forward_calls
+    return makes_nan.found or divisors.infinite
 
 
 def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
@@ -168,7 +177,7 @@ def _not_zero(subject: Subject, item: SizeTrial) -> list[Finding]:
     findings = []
     # A mean over nothing is NaN, and so is what PyTorch makes of its gradient.
     torch_owned = is_torch_owned_backward(subject)
-    singular = _forward_makes_nan(item.judgement.subject)
+    singular = _forward_is_singular(item.judgement.subject)
     # A gradient that does not depend on the outputs at all (an auxiliary loss that is passed
     # through) was reported at the sample.
     judged = judged_inputs(subject)

@@ -917,6 +917,56 @@ def test_what_is_smooth_only_without_weight_has_no_direction_either(
     assert loudness(probed(GL302, op, X[:2], torch.tensor(0.7)))["x"] == loud
 
 
+class InBox(Function):
+    """(r - 1)² of neighbours, or exp(-r²), in a box that repeats itself: forward divides by its
+    size, which therefore stays as it is where all points are at one place."""
+
+    @staticmethod
+    def distance(x: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        d = x.diff(dim=0)
+        away = (d / size).round()
+        d = d - size * away
+        return d, away, d.norm(dim=-1, keepdim=True)
+
+    @classmethod
+    def forward(cls, ctx: Any, x: Tensor, size: Tensor) -> Tensor:
+        ctx.save_for_backward(x, size)
+        return (cls.distance(x, size)[2] - 1.0).square()
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return 2.0 * (r - 1.0) / r
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, size = ctx.saved_tensors
+        d, away, r = cls.distance(x, size)
+        f = g * cls.slope(r) * d
+        zero = torch.zeros_like(x[:1])
+        return torch.cat((zero, f)) - torch.cat((f, zero)), -(f * away).sum(0)
+
+
+class KernelInBox(InBox):
+    @classmethod
+    def forward(cls, ctx: Any, x: Tensor, size: Tensor) -> Tensor:
+        ctx.save_for_backward(x, size)
+        return (-cls.distance(x, size)[2].square()).exp()
+
+    @staticmethod
+    def slope(r: Tensor) -> Tensor:
+        return -2.0 * r * (-r.square()).exp() / r
+
+
+@pytest.mark.parametrize(
+    ("op", "loud"), [(InBox, ("info", "singular")), (KernelInBox, ("warning", None))]
+)
+def test_what_has_no_direction_explains_the_gradient_of_what_is_as_it_was(
+    probed: Callable[..., Outcome], op: type, loud: tuple[str, str | None]
+) -> None:
+    found = loudness(probed(GL302, op, X, torch.tensor([4.0, 5.0, 6.0, 4.5, 5.5])[: X.shape[-1]]))
+    assert found == {"x": loud, "size": loud}
+
+
 def of_rotation(power: int, *, guarded: bool) -> type:
     class FromIdentity(Function):
         """|R - 1| to a power: a kink at the identity, or smooth."""

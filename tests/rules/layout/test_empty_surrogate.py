@@ -84,7 +84,26 @@ class Divides(Function):
         return grad * w[:, None], (grad * x).mean(-1) * x.shape[-1]
 
 
-@pytest.mark.parametrize(("op", "severity"), [(MeanGate, "info"), (Divides, "warning")])
+class Lengths(Function):
+    """Rows as long as w says: the length of nothing is zero, and forward divides by it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x, w)
+        return x * (w / x.norm(dim=-1))[:, None]
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        x, w = ctx.saved_tensors
+        length = x.norm(dim=-1, keepdim=True)
+        dot = (grad * x).sum(-1, keepdim=True)
+        inner = grad - x * dot / length**2
+        return w[:, None] / length * inner, (dot / length)[:, 0]
+
+
+@pytest.mark.parametrize(
+    ("op", "severity"), [(MeanGate, "info"), (Lengths, "info"), (Divides, "warning")]
+)
 def test_nan_that_forward_makes_itself_is_information(op: type, severity: str) -> None:
     x = torch.linspace(-1.0, 2.0, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
     w = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64, requires_grad=True)

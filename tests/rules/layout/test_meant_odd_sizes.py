@@ -48,12 +48,42 @@ class Refuses(EvenSpectrum):
         return x
 
 
+class Pads(EvenSpectrum):
+    @staticmethod
+    def forward(ctx, x):
+        H, W = x.shape[-2:]
+        return torch.nn.functional.pad(x, (0, W % 2, 0, H % 2))
+
+
+class PadsInBranch(EvenSpectrum):
+    @staticmethod
+    def forward(ctx, x):
+        if x.size(-1) % 2:
+            x = torch.cat([x, x[..., -1:]], -1)
+        return x
+
+
+class OddLayers(EvenSpectrum):
+    @staticmethod
+    def forward(ctx, x, layer=0):
+        return -x if layer % 2 else x
+
+
 def subject(op) -> Subject:
     return Subject(from_object(op), Sample("given", "given", (torch.randn(4),)), Settings())
 
 
 @pytest.mark.parametrize(
-    ("op", "meant"), [(Spectrum, True), (Parity, True), (EvenSpectrum, False), (Refuses, False)]
+    ("op", "meant"),
+    [
+        (Spectrum, True),
+        (Parity, True),
+        (Pads, True),
+        (PadsInBranch, True),
+        (EvenSpectrum, False),
+        (Refuses, False),
+        (OddLayers, False),
+    ],
 )
 def test_code_that_treats_odd_sizes(op, meant):
     assert odd_sizes_are_meant(subject(op)) is meant
@@ -65,6 +95,8 @@ def test_code_that_treats_odd_sizes(op, meant):
         ("x: (..., N), any N", True),
         ("Works for any length.", True),
         ("Odd and even sizes.", True),
+        ("Odd sides are extended by repeating the last row.", True),
+        ("Odd sides are not supported.", False),
         ("Pairs of any kind.", False),
         ("N must be even.", False),
     ],
