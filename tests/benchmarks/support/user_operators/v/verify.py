@@ -15,8 +15,7 @@ import torch
 
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from written import CASES  # noqa: E402
+from written import CASES  # the file beside this one, which is run as a program
 
 STEP, NEAR, FAR = 1e-6, 3e-6, 1e-3
 MODES = ("plain", "strided", "ones", "interleaved", "again", "used before")
