@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_ball,
     documented_dtype,
     documented_interval,
+    documented_interval_of_input,
     documented_rotation,
     documented_scalar,
     documented_sign,
@@ -253,6 +254,9 @@ def read_docs(
         if item != Described() or evidence.name.lower() in text.lower():
             _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
+    only = [item for item in parameters if item.tensorness > 0 and item.is_likely_tensor]
+    if len(only) == 1 and not by_name_alone and not only[0].domain:
+        only[0].domain = documented_interval_of_input(text)
     if by_name_alone or any(evidence.shape for evidence in parameters):
         return
     tensors = [item for item in parameters if item.required and item.is_likely_tensor]
