@@ -12,6 +12,7 @@ such. New slices of integers repeat old ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,6 +32,10 @@ SAME = 1e-5
 #: New elements are smaller by up to this share, so that those of a single old slice differ too
 #: (heuristic: far from ties, and within any domain that contains zero).
 SHRINK = 0.2
+
+#: Logarithm of 1 / the probability from which on an order is none by chance: that of four numbers
+#: (heuristic).
+NO_CHANCE = math.log(23.9)
 
 
 def tensors_of(sample: Sample) -> list[torch.Tensor]:
@@ -342,7 +347,24 @@ def _in_domain(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     kinds += [_as_rows] if before.dim() and before.shape[-1] > 1 else []
     kinds += [_as_matrix] if square and found.shape[-1] == found.shape[-2] else []
     kinds += [_as_unit, _as_short] if before.dim() and before.shape[-1] > 1 else []
-    return next((made for kind in kinds if (made := kind(found, before)) is not None), found)
+    made = next((made for kind in kinds if (made := kind(found, before)) is not None), found)
+    return made if square else _in_order(made, before)
+
+
+def _in_order(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
+    """Knots, times and the ends of intervals in the order that they have ``before`` along the last
+    axis, or in a column, if that is no chance."""
+    axes = [
+        k for k in range(before.dim()) if k == before.dim() - 1 or before.shape[k] == before.numel()
+    ]
+    for axis in axes:
+        for descending in (False, True):
+            steps = -before.diff(dim=axis) if descending else before.diff(dim=axis)
+            rising = (steps > 0).sum(axis)
+            by_chance = torch.lgamma(rising.double() + 2.0).sum()  # log of 1 / its probability
+            if bool((steps >= 0).all()) and float(by_chance) >= NO_CHANCE:
+                return found.sort(axis, descending=descending).values
+    return found
 
 
 def _of_two_values(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:

@@ -14,6 +14,7 @@ import torch
 
 import gradlint
 from gradlint.ops.dispatch_mode import DispatchMode
+from gradlint.trace.repeated_writes import accumulates
 
 #: ATen operators (without overloads and trailing underscores) that compare with a number, and the
 #: positions of their thresholds.
@@ -155,7 +156,7 @@ class Comparisons(DispatchMode):
             self.triangles.append(args[0].detach().clone())
         if name in _FROM_THE_END:
             self.from_the_end = True
-        if name in _OVERWRITING and not _accumulates(args, kwargs):
+        if name in _OVERWRITING and not accumulates(args, kwargs):
             self.overwrites = True
         return func(*args, **kwargs)
 
@@ -210,9 +211,3 @@ def _numbers_of_code() -> Iterator[float]:
     for constant in frame.f_code.co_consts if frame is not None else ():
         if type(constant) is float and constant > 0.0 and not constant.is_integer():
             yield constant
-
-
-def _accumulates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether elements that go to one place are added."""
-    flags = [value for value in (*args[3:], *kwargs.values()) if isinstance(value, bool)]
-    return any(flags) or kwargs.get("reduce") == "add"

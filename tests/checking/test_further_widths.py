@@ -123,7 +123,7 @@ def test_a_width_that_is_called_like_an_axis_is_no_axis():
 def test_parameters_and_inputs_are_made_as_wide_as_the_constructor_asks():
     op = from_object(Norm(6))
     with torch.no_grad():
-        op.module.weight[0] = -0.5
+        op.module.weight[1] = -0.5
     x = torch.randn(2, 6, dtype=torch.float64)
     designed = with_constructed(op, Sample("inferred", "inferred", (x,)), "dim", 9)
     assert designed is not None

@@ -227,3 +227,27 @@ def test_triangular_matrices_still_are_and_can_be_solved(
     small = resized(sample(first), dict.fromkeys(change, 2), seed=0)
     assert small is not None
     assert torch.equal(small.args[0][..., :2, :2], first[..., :2, :2])
+
+
+@pytest.mark.parametrize(
+    ("values", "axis", "step"),
+    [
+        (torch.tensor([0.0, 0.7, 1.5, 2.2]), 0, 1),  # knots
+        (torch.tensor([0.9, 0.5, 0.2, 0.1, -0.3]), 0, -1),
+        (torch.tensor([[0.1], [0.4], [0.5], [2.0]]), 0, 1),  # times, a column
+        (torch.tensor([[0.1, 0.2], [0.4, 0.5], [0.3, 1.0], [0.6, 2.0], [0.2, 0.3]]), 1, 1),
+    ],
+)
+def test_an_order_stays_one(values: torch.Tensor, axis: int, step: int) -> None:
+    made = resized(sample(values), {(0, 0): 31}, seed=0)
+    assert made is not None
+    assert made.args[0].shape[0] == 31
+    assert bool((step * made.args[0].diff(dim=axis) > 0).all())
+
+
+def test_an_order_by_chance_is_none() -> None:
+    values = torch.tensor([-0.1, 0.5, 2.0])
+    made = resized(sample(values), {(0, 0): 31}, seed=0)
+    assert made is not None
+    assert torch.equal(made.args[0][:3], values)
+    assert bool((made.args[0].diff() < 0).any())

@@ -52,6 +52,7 @@ from gradlint.numerics.products import widened
 from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
+from gradlint.trace.repeated_writes import RepeatedWrites
 
 #: Sizes of the last axis, the largest that is affordable: powers of two and one more.
 LAST_AXIS_SIZES = (1025, 257, 129, 65, 33, 17, 9, 5)
@@ -207,8 +208,9 @@ class SizeTrials:
         return any(tensor.is_floating_point() or tensor.is_complex() for tensor in kinds)
 
     def odd(self) -> SizeTrial | None:
-        """All sizes changed to odd ones at once; where that fails, each alone, to find the one at
-        fault. Where the op is right with an axis in front too, that is not tried again."""
+        """All sizes changed to odd ones at once; where that fails, or indices repeat, each alone,
+        to find the one at fault. Where the op is right with an axis in front too, that is not tried
+        again."""
         sizes, self.small = affordable_sizes(self.subject, self.groups)
         if not sizes:
             return None
@@ -220,7 +222,8 @@ class SizeTrials:
             self.tried.append(leading)
             return leading
         found = self.changed(sizes)
-        if found is not None and not found.faulty:
+        undecided = found is not None and found.judgement.verdict == UNDECIDED
+        if found is not None and not found.faulty and not undecided:
             return found
         raised = found is not None and found.judgement.verdict == RAISED  # which costs one call
         for old in list(sizes)[: len(sizes) if raised else MOST_ALONE]:
@@ -570,7 +573,9 @@ class SizeTrials:
 
     def _judge(self, sample: Sample) -> JudgementElsewhere:
         seen = judge_at_other_inputs(self.subject, sample)
-        if seen.verdict == WRONG and repeats_indices(self.subject.sample, sample):
+        if seen.verdict == WRONG and (
+            repeats_indices(self.subject.sample, sample) or self._writes_twice(sample)
+        ):
             seen.verdict = UNDECIDED
         if seen.verdict == WRONG:
             same = with_integers_of(self.subject.sample, sample)
@@ -578,6 +583,24 @@ class SizeTrials:
             if same is not None and judge_at_other_inputs(self.subject, same).verdict != WRONG:
                 seen.verdict = UNDECIDED
         return seen
+
+    def _writes_twice(self, sample: Sample) -> bool:
+        """Whether forward puts several values in one place at ``sample``, and at the subject's own
+        does not: which of them stays is not defined, and no two cells may be meant to be alike."""
+
+        def repeats(problem: Problem) -> bool:
+            watched, run = RepeatedWrites(), problem.through(lambda invoke: invoke)
+            run.surroundings = lambda: watched
+            try:
+                run.forward()
+            except OpRaised:
+                return False
+            finally:
+                self.subject.problem.forward_calls += run.forward_calls
+            return watched.found
+
+        problem = self.subject.problem
+        return repeats(problem.at(sample)) and not repeats(problem)
 
     def _leading(self) -> list[int]:
         """The tensors that share the first axis of the first one that requires grad."""
