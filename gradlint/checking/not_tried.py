@@ -32,6 +32,11 @@ _COMPLEX = frozenset(
 #: Names in code that takes real numbers, and is complex in between only.
 _REAL = frozenset({"rfft", "rfft2", "rfftn", "irfft", "irfft2", "irfftn"})
 
+#: Names in code that makes complex numbers of real ones.
+_MAKES_COMPLEX = frozenset(
+    {"complex", "polar", "eig", "eigvals", "complex64", "complex128", "cfloat", "cdouble"}
+)
+
 _TRANSFORMS = frozenset({"fft", "fft2", "fftn", "ifft", "ifft2", "ifftn", "stft", "istft", "hfft"})
 
 #: Modules that compute something else in training than in evaluation.
@@ -75,7 +80,9 @@ def for_complex(coverage: Coverage, *, transforms: bool = True) -> bool:
     """
     if coverage.mentions(_REAL) or (not transforms and coverage.mentions(_TRANSFORMS)):
         return False
-    return coverage.mentions(_COMPLEX)
+    makes = _MAKES_COMPLEX | _TRANSFORMS
+    parts = coverage.takes_parts() and not coverage.mentions(makes)
+    return coverage.mentions(_COMPLEX) or parts
 
 
 def _of_arguments(op: Op, samples: Sequence[Sample]) -> Iterator[tuple[str, str]]:

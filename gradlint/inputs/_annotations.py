@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_ball,
     documented_dtype,
     documented_interval,
+    documented_interval_of_input,
     documented_rotation,
     documented_scalar,
     documented_sign,
@@ -236,8 +237,11 @@ def read_name(evidence: Evidence) -> None:
         evidence.rank(rank, 1.5 - 0.4 * position)
 
 
-def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
-    """Add what the docstrings and comments of ``things`` (functions, classes) say."""
+def read_docs(
+    things: list[Any], parameters: list[Evidence], *, by_name_alone: bool = False
+) -> None:
+    """Add what the docstrings and comments of ``things`` (functions, classes) say; by
+    ``by_name_alone`` nothing that does not name a parameter."""
     text = "\n".join(described(thing) for thing in things if thing is not None)
     if not text:
         return
@@ -250,7 +254,10 @@ def read_docs(things: list[Any], parameters: list[Evidence]) -> None:
         if item != Described() or evidence.name.lower() in text.lower():
             _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
-    if any(evidence.shape for evidence in parameters):
+    only = [item for item in parameters if item.tensorness > 0 and item.is_likely_tensor]
+    if len(only) == 1 and not by_name_alone and not only[0].domain:
+        only[0].domain = documented_interval_of_input(text)
+    if by_name_alone or any(evidence.shape for evidence in parameters):
         return
     tensors = [item for item in parameters if item.required and item.is_likely_tensor]
     for evidence, shape in zip(tensors, shapes_in_order(text, len(tensors)), strict=False):

@@ -106,6 +106,8 @@ class Trial:
         reduced: position among the differentiable tensors → shape of the gradient that backward
             returned for it, where the engine summed that to the shape of the input. Forward then
             broadcast the input, which the author may not have meant.
+        inside: whether a Function inside of the op returned a gradient with more axes than what it
+            is for, which the engine summed likewise.
         real: positions of complex tensors for which backward returned real gradients, and complex
             ones for others.
         finite: whether all gradients that backward returned are finite.
@@ -120,6 +122,7 @@ class Trial:
     progress: tuple[int, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     reduced: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    inside: bool = False
     real: frozenset[int] = frozenset()
     finite: bool = True
 
@@ -180,7 +183,8 @@ def _run_backward(
         with torch.enable_grad(), phase("backward"):
             cotangents = [torch.randn_like(tensor.detach()) for tensor in connected]
             real: set[int] = set()
-            with returned_shapes(connected, leaves, real) as reduced:
+            inside: set[tuple[int, ...]] = set()
+            with returned_shapes(connected, leaves, real, inside) as reduced:
                 try:
                     gradients = vjp(connected, leaves, cotangents)
                 except RuntimeError as error:
@@ -191,7 +195,8 @@ def _run_backward(
             vanishing = sum(map(_vanishes(connected), gradients, leaves))
             # Where all are real, the op may return too little; where some are, these are meant so.
             meant = frozenset(real) if len(real) < len(leaves) else frozenset()
-            return replace(judged, reduced=reduced, vanishing=vanishing, real=meant)
+            judged = replace(judged, reduced=reduced, inside=bool(inside))
+            return replace(judged, vanishing=vanishing, real=meant)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)

@@ -272,17 +272,24 @@ class Calls(Statements):
         little more than that."""
         forward = plain_function(getattr(owner, "forward", None))
         tree = syntax(forward) if forward is not None else None
-        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-        if forward is None or tree is None or starred or self._is_library(forward):
+        plain = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
+        whole = self._behind(call, tree) if len(plain) < len(call.args) else None
+        unknown = whole is None and len(plain) < len(call.args)
+        if forward is None or tree is None or unknown or self._is_library(forward):
             return
         parameters = [argument.arg for argument in (*tree.args.posonlyargs, *tree.args.args)]
         setup = plain_function(getattr(owner, "setup_context", None))
         separate = setup is not None and not setup.__module__.startswith("torch.autograd.")
         ctx = "" if separate or not parameters else parameters.pop(0)
-        passed = [self.parameter(argument) for argument in call.args]
+        passed = [self.parameter(argument) for argument in plain]
         names = {n: p for n, p in zip(parameters, passed, strict=False) if p is not None}
+        held: dict[str, Evidence] = {}
+        if whole is not None and tree.args.vararg is not None:
+            names[tree.args.vararg.arg] = whole
+            held = self._held(parameters, plain)
         if not names:
             return
+        names.update(held)
         attributes: dict[str, Evidence] = {}
         saved: list[Evidence | None] = []
         within = partial(
@@ -298,6 +305,31 @@ class Calls(Statements):
         if backward is not None and not self._is_library(backward):
             within({}, backward, ctx=first_argument(backward)).read()
             read_returned_to(backward, passed)
+        for item in held.values():
+            if whole is not None and item.for_each_of == whole.name:
+                whole.counted_by = whole.counted_by or item.name
+
+    def _behind(self, call: ast.Call, tree: ast.FunctionDef | None) -> Evidence | None:
+        """The parameter that stands for ``*args`` where a call passes it on as the last argument to
+        a function that takes ``*args``: ``Other.apply(self.w, *features)``."""
+        last = call.args[-1]
+        one = sum(isinstance(argument, ast.Starred) for argument in call.args) == 1
+        if not one or not isinstance(last, ast.Starred) or tree is None or not tree.args.vararg:
+            return None
+        before = len(tree.args.posonlyargs) + len(tree.args.args) - len(call.args) + 1
+        return self.parameter(last.value) if before in (0, 1) else None  # with a context, or none
+
+    @staticmethod
+    def _held(parameters: list[str], given: list[ast.expr]) -> dict[str, Evidence]:
+        """Evidence about the attributes of the module that it passes on, by the names that they
+        have there: of the attribute's name."""
+        return {
+            name: Evidence(argument.attr)
+            for name, argument in zip(parameters, given, strict=False)
+            if isinstance(argument, ast.Attribute)
+            and isinstance(argument.value, ast.Name)
+            and argument.value.id == "self"
+        }
 
     def _is_library(self, function: Callable[..., Any]) -> bool:
         module = function.__module__ or ""

@@ -93,7 +93,9 @@ def with_domain(plan: Plan, name: str, domain: str, cost: float) -> Plan | None:
 
 def _sparse(failed: FailedAttempt, floating: list[str], tests: list[str]) -> Iterator[Plan]:
     """Tensors in a sparse layout, where the error or the condition speaks of one."""
-    about = " ".join([failed.failure.text, failed.failure.attribute, *tests])
+    # What torch says of dense tensors that are permuted, too.
+    said = failed.failure.text.removeprefix("permute(sparse_coo)")
+    about = " ".join([said, failed.failure.attribute, *tests])
     if not re.search(r"(?i)sparse|crow_indices|col_indices|\b_?indices\b.*layout", about):
         return
     layouts = ("csr", "coo") if re.search(r"(?i)csr|crow_ind", about) else ("coo", "csr")

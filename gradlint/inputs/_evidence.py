@@ -72,6 +72,8 @@ class Evidence:
             ``x[s : s + chunk]``.
         for_each_of: the sequence for each of whose elements it has one: ``w[i] * x`` for ``i, x in
             enumerate(xs)``; empty where there is none.
+        counted_by: attribute of the module that has one element for each of the sequence's, such as
+            its weights; empty where there is none.
         lengths: axis → length that loops over it give it, in sizes of other parameters.
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
@@ -117,6 +119,7 @@ class Evidence:
     shape_of_tuples: tuple[str, ...] = ()
     stepped: dict[str, int] = field(default_factory=dict)
     for_each_of: str = ""
+    counted_by: str = ""
     lengths: dict[int, Length] = field(default_factory=dict)
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from gradlint.inputs._signs import of_either_sign
 from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
+from gradlint.inputs.handed_on import handed_on
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -49,6 +50,8 @@ _KIND_OF_VALUE: tuple[tuple[str, Any], ...] = (
 #: Weight of the evidence for a number of axes where a module passes a parameter that has as many:
 #: as what the code asserts.
 _OF_PARAMETER = 4.0
+#: Members of a sequence, at most, that are made for as many weights.
+_MOST_MEMBERS = 16
 #: Weight of the evidence for two axes where an argument says which one: above that of a name, below
 #: that of what the code asserts.
 _ALONG_AN_AXIS = 2.0
@@ -72,10 +75,21 @@ def gather(op: Op) -> list[Evidence]:
             item.beyond = beyond.get(item.name.partition(".")[0], set())
     _relate(found)
     _give_parameters(found)
+    _count_by_held(op, found)
     for evidence in found:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
     return found
+
+
+def _count_by_held(op: Op, found: list[Evidence]) -> None:
+    """As many members of a sequence as the module holds elements that go with them: weights."""
+    for item in found:
+        held = vars(op.module).get(item.counted_by) if op.module is not None else None
+        parameters = op.module._parameters if op.module is not None else {}
+        held = parameters.get(item.counted_by, held)
+        if isinstance(held, torch.Tensor) and held.dim() and 0 < len(held) <= _MOST_MEMBERS:
+            item.length = len(held)
 
 
 def _of_signature(op: Op) -> list[Evidence]:
@@ -208,6 +222,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     read_docs([forward, owner], found)
     _read_storage(forward, found)
     _read_bounds([forward, owner], found)
+    _read_handed_on(op, found)
     _read_extents(forward, names)
     _read_signs(forward, names)
     for name in iterated_matrices(forward):
@@ -278,6 +293,18 @@ def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
         for name in dict.fromkeys(side.of for side in (bound.less, bound.more)):
             if isinstance(name, str) and name in names:
                 names[name].bounds.append(bound)
+
+
+def _read_handed_on(op: Op, found: list[Evidence]) -> None:
+    """What the documentation of Functions says of arguments that they get as they are, where that
+    of the op itself tells no shapes: symbols of two texts may mean different sizes."""
+    if any(item.shape for item in found):
+        return
+    for applied, names in handed_on(op):
+        given = [item for item in found if item.name in names]
+        if given:
+            read_docs([applied], given, by_name_alone=True)
+            _read_bounds([plain_function(getattr(applied, "forward", None)), applied], given)
 
 
 def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:

@@ -27,13 +27,16 @@ _OF_INPUTS = "*input* in in_* *_in n?in x?dim *features*"
 _TOLD, _UNTOLD, _EACH = 0.25, 1.0, 0.02
 #: Tensors and numbers up to which all combinations are tried.
 _MOST_TENSORS, _MOST_NUMBERS = 4, 3
+#: Parts of a state, at most: of an LSTM there are two.
+_MOST_PARTS = 4
 #: The axis of rows that all tensors share.
 _ROWS = "rows"
 
 
 def plans_of_constructor(op: Op, evidence: Mapping[str, Evidence], first: Plan) -> Iterator[Plan]:
     """Plans in which floating tensors have rows of lengths that the module of ``op`` was made with:
-    first those that the names of a cell's arguments tell, then all others.
+    first those that the names of a cell's arguments tell, then all others. A state that the code
+    unpacks, ``h, c = state``, is a tuple of them.
 
     Args:
         op: the operator.
@@ -48,6 +51,10 @@ def plans_of_constructor(op: Op, evidence: Mapping[str, Evidence], first: Plan) 
     ]
     if not numbers or len(tensors) < 2:
         return
+    for name in tensors:
+        guess, parts = first.guess(name), evidence[name].length or 0
+        if isinstance(guess, TensorGuess) and 1 < parts <= _MOST_PARTS:
+            first = first.changed(name, GroupGuess((guess,) * parts, tuple))
     told = _told(tensors, numbers)
     if told:
         yield _of_rows(first, told, _TOLD)

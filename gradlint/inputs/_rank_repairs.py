@@ -47,6 +47,7 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
     if match := re.search(r"dim\(\) = (\d+) is not equal to len\(dims\) = (\d+)", text):
         have, want = int(match.group(1)), int(match.group(2))
         yield from _with_current(failed, have, (want - have,))
+        yield from _below_permuted(failed, want - have)
     if re.search(
         r"(?i)\bonly one element|converted to Scalar|ambiguous|single element|0-?dim", text
     ):
@@ -263,6 +264,22 @@ def _with_current(failed: FailedAttempt, current: int, steps: tuple[int, ...]) -
         for step in steps:
             if 0 <= rank + step <= _MOST_AXES:
                 yield with_rank(failed.plan, name, rank + step, 0.2 + 0.1 * position)
+
+
+def _below_permuted(failed: FailedAttempt, more: int) -> Iterator[Plan]:
+    """``g.sum(0).permute(1, 2, 0)`` in backward wants ``more`` axes of what it is computed from: an
+    input gets so many that the output has them, before its own or in all."""
+    place = failed.innermost()
+    if place is None or failed.failure.phase != "backward" or more < 1:
+        return
+    statement, frame = place
+    values = [frame.names.get(n.id) for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    ranks = {value.dim() + more for value in values if isinstance(value, torch.Tensor)}
+    for rank in sorted(rank for rank in ranks if rank <= _MOST_AXES):
+        for position, (name, guess) in enumerate(failed.plan.tensors()):
+            if guess.dtype == "float" and len(guess.axes) < rank and name in failed.plan.names:
+                yield batched(failed.plan, name, rank, 0.1 + 0.1 * position)
+                yield with_rank(failed.plan, name, rank, 0.2 + 0.1 * position)
 
 
 def _levelled(failed: FailedAttempt) -> Iterator[Plan]:

@@ -17,6 +17,7 @@ def returned_shapes(
     outputs: Sequence[torch.Tensor],
     leaves: Sequence[torch.Tensor],
     real: set[int] | None = None,
+    inside: set[tuple[int, ...]] | None = None,
 ) -> Iterator[dict[int, tuple[int, ...]]]:
     """Watch the Python Functions in the graph of ``outputs`` during the body.
 
@@ -24,6 +25,8 @@ def returned_shapes(
         outputs: of the op.
         leaves: what gradients are returned for.
         real: takes the positions of complex leaves for which a real gradient was returned.
+        inside: takes the shapes of gradients for what was computed of leaves that have more axes
+            than that has.
 
     Yields:
         Position in ``leaves`` → shape of the gradient returned for it, filled in where that is not
@@ -35,7 +38,7 @@ def returned_shapes(
     for node in _functions(outputs):
         if type(node) not in changed:
             changed.append(type(node))
-            type(node).apply = _watched(type(node).apply, positions, found, real)
+            type(node).apply = _watched(type(node).apply, positions, found, real, inside)
     try:
         yield found
     finally:
@@ -63,22 +66,25 @@ def _watched(
     positions: dict[int, int],
     found: dict[int, tuple[int, ...]],
     real: set[int] | None,
+    inside: set[tuple[int, ...]] | None,
 ) -> Callable[..., Any]:
     """``apply`` of a node, the function that calls the user's backward: the hooks of the engine see
     gradients only after they were summed."""
 
     def applied(node: Any, *given: Any) -> Any:
         returned = apply(node, *given)
-        parents = [parent for parent, _ in node.next_functions if parent is not None]
+        parents = [(parent, place) for parent, place in node.next_functions if parent is not None]
         gradients = returned if isinstance(returned, tuple) else (returned,)
         needed = [
             gradient
             for gradient, needs in zip(gradients, node.needs_input_grad, strict=False)
             if needs
         ]
-        for parent, gradient in zip(parents, needed, strict=False):
+        for (parent, place), gradient in zip(parents, needed, strict=False):
             leaf = getattr(parent, "variable", None)
             position = positions.get(id(leaf))
+            if leaf is None and inside is not None and _has_more_axes(gradient, parent, place):
+                inside.add(tuple(gradient.shape))
             if leaf is None or position is None or not isinstance(gradient, torch.Tensor):
                 continue
             if gradient.shape != leaf.shape:
@@ -88,3 +94,11 @@ def _watched(
         return returned
 
     return applied
+
+
+def _has_more_axes(gradient: Any, parent: Any, place: int) -> bool:
+    """Whether a gradient has more axes than the output ``place`` of the node that it is for."""
+    known = getattr(parent, "_input_metadata", ())  # PyTorch has no public way to ask
+    if not isinstance(gradient, torch.Tensor) or place >= len(known):
+        return False
+    return gradient.dim() > len(known[place].shape)

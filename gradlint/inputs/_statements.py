@@ -240,13 +240,26 @@ class Statements(References):
             elif target.id in self.names and not self.nested:
                 del self.names[target.id]
         elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-            if target.value.id == self.ctx and found is not None:
-                self.attributes[target.attr] = found
-                found.kept = True
-                for kind in ("float", "int", "bool"):
-                    found.say(kind, 0.4)
+            if target.value.id == self.ctx:
+                self._keep(target.attr, value)
         elif isinstance(target, ast.Subscript):
             self.visit(target)
+
+    def _keep(self, attribute: str, value: ast.expr) -> None:
+        """``ctx.attribute = value``: a parameter, or a tuple of them."""
+        parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+        found = [self.parameter(part) for part in parts]
+        for item in found:
+            if item is not None:
+                item.kept = True
+                for kind in ("float", "int", "bool"):
+                    item.say(kind, 0.4)
+        if parts[:1] == [value]:
+            if found[0] is not None:
+                self.attributes[attribute] = found[0]
+        elif any(item is not None for item in found):
+            fields = {f"[{place}]": item or Evidence("") for place, item in enumerate(found)}
+            self.attributes[attribute] = Evidence("", fields=fields)
 
     def _unpack(self, targets: list[ast.expr], value: ast.expr) -> None:
         starred = any(isinstance(item, ast.Starred) for item in targets)

@@ -269,6 +269,8 @@ def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]
     yield from _narrower(search.op, plan)
     yield from _of_one_axis(search, plan)
     if trial.score != 3 and not trial.reduced:
+        if trial.inside:
+            yield from other_ranks(plan)
         return
     names = [name for name, guess in plan.tensors() if guess.grad]
     summed = {names[k] for k in trial.reduced if k < len(names)}

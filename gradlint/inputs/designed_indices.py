@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import torch
 
 from gradlint.inputs import _names
+from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs.designed import (
     Designed,
     domain_of,
@@ -15,10 +17,11 @@ from gradlint.inputs.designed import (
 from gradlint.inputs.documentation import (
     documented_from_one,
     documented_from_zero,
-    prose,
 )
+from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
+from gradlint.targets.source_file import literal
 
 #: Members of a tuple of indices, at most: the four atoms of a torsion.
 MOST_MEMBERS = 4
@@ -33,7 +36,6 @@ def other_indices(
         repeat: whether an index may occur twice.
         from_the_end: whether indices below zero may be tried.
     """
-    said = prose(op.defining) if op.defining is not None else ""
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
@@ -44,7 +46,9 @@ def other_indices(
                 yield replaced(sample, tensor, turned, f"where `{name}` is another order")
             continue
         if repeat:
-            yield from _crowded(sample, name, tensor, _kept_apart(op, sample, tensor))
+            axis = _axis_of_tuples(tensor, alike=indexes_one(op, name))
+            yield from _crowded(sample, name, tensor, axis, _kept_apart(op, sample, tensor))
+        said = prose_about(op, name)
         least = documented_from_zero(said, name) or documented_from_one(said, name)
         if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
@@ -53,11 +57,10 @@ def other_indices(
 
 
 def _crowded(
-    sample: Sample, name: str, tensor: torch.Tensor, others: list[torch.Tensor]
+    sample: Sample, name: str, tensor: torch.Tensor, axis: int | None, others: list[torch.Tensor]
 ) -> Iterator[Designed]:
     """``sample`` with the first and the last index of a tensor only, and with one only; none of
-    them becomes equal to that of ``others`` at its place."""
-    axis = _axis_of_tuples(tensor)
+    them becomes equal to that of ``others`` at its place. ``axis`` is that of tuples, if any."""
     if axis is not None:
         # Whole tuples repeat: edges, bonds, triangles.
         count = tensor.shape[1 - axis]
@@ -88,9 +91,10 @@ def _crowded(
         yield replaced(sample, tensor, single, f"where `{name}` is one index only")
 
 
-def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
+def _axis_of_tuples(tensor: torch.Tensor, *, alike: bool) -> int | None:
     """The axis along which a matrix of integers holds tuples whose members are never equal, as the
-    corners of triangles are; None where it holds none."""
+    corners of triangles are; None where it holds none. ``alike``: whether all members are known to
+    index one tensor."""
     if tensor.dim() != 2:
         return None
     for axis in (1, 0):
@@ -99,8 +103,8 @@ def _axis_of_tuples(tensor: torch.Tensor) -> int | None:
         highest = tensor.amax(1 - axis)
         # Members that index one axis reach about as far; a row and a column of a matrix need not.
         # Three and more are unequal in every row for a reason, even where one reaches less far.
-        alike = int(highest.max() - highest.min()) <= 1 or tensor.shape[axis] > 2
-        if few and alike and bool((ordered.diff(dim=axis) > 0).all()):
+        near = int(highest.max() - highest.min()) <= 1 or tensor.shape[axis] > 2
+        if few and (alike or near) and bool((ordered.diff(dim=axis) > 0).all()):
             return axis
     return None
 
@@ -116,3 +120,49 @@ def _kept_apart(op: Op, sample: Sample, tensor: torch.Tensor) -> list[torch.Tens
         and other.shape == tensor.shape
         and bool((other != tensor).all())
     ]
+
+
+def indexes_one(op: Op, name: str) -> bool:
+    """Whether forward indexes one tensor with two members of each of the tuples that ``name``
+    holds: ``x[pairs[:, 0]] - x[pairs[:, 1]]``, ``x[i] - x[j]`` after ``i, j = pairs.t()``."""
+    function = op.function.forward if op.function is not None else op.call
+    if op.module is not None:
+        function = type(op.module).forward
+    plain = plain_function(function)
+    tree = syntax(plain) if plain is not None else None
+    if tree is None:
+        return False
+    unpacked = [
+        node.targets[0].elts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and _holds(node.value, name)
+    ]
+    members = {ast.unparse(part): place for parts in unpacked for place, part in enumerate(parts)}
+    used: dict[str, set[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            member = members.get(ast.unparse(node.slice), _member(node.slice, name))
+            if member is not None:
+                used.setdefault(ast.unparse(node.value), set()).add(member)
+    return any(len(found) > 1 for found in used.values())
+
+
+def _holds(value: ast.expr, name: str) -> bool:
+    """Whether ``value`` is the argument ``name``, or gives its columns."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.attr in ("t", "unbind") and _holds(value.func.value, name)
+    if isinstance(value, ast.Attribute):
+        return value.attr in ("T", "mT") and _holds(value.value, name)
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _member(index: ast.expr, name: str) -> int | None:
+    """Which members of the tuples in ``name`` an index is: 0 for ``pairs[:, 0]``; None for what is
+    none."""
+    if not isinstance(index, ast.Subscript) or not _holds(index.value, name):
+        return None
+    parts = index.slice.elts if isinstance(index.slice, ast.Tuple) else [index.slice]
+    known, place = literal(parts[-1])
+    return place if known and type(place) is int else None

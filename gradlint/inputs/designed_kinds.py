@@ -21,6 +21,7 @@ from gradlint.inputs.designed import (
 )
 from gradlint.inputs.documentation import documented_from_one, prose
 from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind
 
@@ -48,9 +49,8 @@ _ONLY_REAL = re.compile(r"\b(?:not?|non-?|never|real only|only real)\b[^.]*\bcom
 
 def with_empty_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with lengths of which one is zero, unless they are documented to begin at one."""
-    text = prose(op.defining) if op.defining is not None else ""
     for name, tensor in sample.named_tensors(op.signature):
-        if documented_from_one(text, name):
+        if documented_from_one(prose_about(op, name), name):
             continue
         if domain_of(sample, name) == "sizes" and tensor.numel() > 1:
             flat = tensor.reshape(-1).clone()

@@ -343,6 +343,23 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
     return ""
 
 
+#: "decoding of images in [0, 1]": what an op is computed of, in words.
+_COMPUTED_OF = re.compile(
+    r"(?i)\b(?:of|for|on|over|takes?|expects?)\s+(?:(?!(?:in)?to\b)\w+\s+){0,2}?(?!outputs|results)"
+    r"\w+s\s+in\s*[\[(]\s*(-?\d+(?:\.\d*)?)\s*,\s*(-?\d+(?:\.\d*)?)\s*[\])]"
+)
+
+
+def documented_interval_of_input(text: str) -> str:
+    """The domain that ``text`` gives by an interval for what an op is computed of, without a name:
+    "decoding of images in [0, 1]"; "" where it gives none, or speaks of what is returned."""
+    for sentence in re.split(r"\.\s|;|\n\s*\n", text):
+        found = _COMPUTED_OF.search(sentence)
+        if found and not re.search(r"(?i)\b(?:return|output|result|yield)|->|→", sentence):
+            return _INTERVALS.get((float(found.group(1)), float(found.group(2))), "")
+    return ""
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that an argument may be.

@@ -112,6 +112,17 @@ def names_in(node: ast.AST) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=256)
+def takes_parts(node: ast.AST) -> bool:
+    """Whether ``node`` takes the real or the imaginary part of a number, ``x.real`` or
+    ``torch.imag(x)``, and has no imaginary number of its own, ``1j``."""
+    parts = list(ast.walk(node))
+    numbers = (part.value for part in parts if isinstance(part, ast.Constant))
+    return not any(isinstance(value, complex) for value in numbers) and any(
+        isinstance(part, ast.Attribute) and part.attr in ("real", "imag") for part in parts
+    )
+
+
 #: Methods and functions that divide an axis by a number, with the place of it among the arguments
 #: of the method.
 _SPLIT = {"split": 0, "tensor_split": 0, "chunk": 0, "unfold": 2}

@@ -29,6 +29,7 @@ from gradlint.targets.executable import (
     executable,
     functions_of,
     names_in,
+    takes_parts,
 )
 from gradlint.targets.nodes import code_of, vars_of
 from gradlint.targets.source_file import SourceFile, dotted, read_source, shown_path
@@ -181,6 +182,11 @@ class Coverage:
     def mentions(self, names: frozenset[str]) -> bool:
         """Whether one of ``names`` occurs in the op's own functions that ran, or its backward."""
         return any(names_in(node) & names for _, _, node in self._nodes())
+
+    def takes_parts(self) -> bool:
+        """Whether these functions take the real or the imaginary part of a number, and have no
+        imaginary number of their own."""
+        return any(takes_parts(node) for _, _, node in self._nodes())
 
     def divisors(self) -> frozenset[str]:
         """Names of the numbers by which the op's own functions that ran, or its backward, divide

@@ -788,6 +788,51 @@ def test_an_input_that_forward_compares_stays_real_where_others_are_complex():
     assert red(check(op(shrunk, shrunk_refusing), select=codes)) == []
 
 
+def shrunk_without_conjugate(ctx, g):
+    r, unit, active, bias = ctx.saved_tensors
+    g = torch.where(active, g, torch.zeros_like(g))
+    along, ratio = (g * unit).real, bias / r.clamp_min(1e-12)
+    return g * (1 + ratio) - ratio * along * unit, along.sum(0)
+
+
+def turned(ctx, x, angle):
+    """Takes the real part of real numbers that it turns."""
+    ctx.save_for_backward(x, angle)
+    return (x * torch.exp(1j * angle)).real
+
+
+def turned_right(ctx, g):
+    x, angle = ctx.saved_tensors
+    return g * torch.exp(1j * angle).real, -g * x * torch.exp(1j * angle).imag
+
+
+def polarised(ctx, x, angle):
+    ctx.save_for_backward(x, angle)
+    return torch.polar(x.abs(), angle).real
+
+
+def polarised_right(ctx, g):
+    x, angle = ctx.saved_tensors
+    return g * x.sign() * angle.cos(), -g * torch.polar(x.abs(), angle).imag
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"), [(turned, turned_right), (polarised, polarised_right)]
+)
+def test_a_real_part_of_what_is_made_complex_says_nothing_of_inputs(forward, backward):
+    report = check(op(forward, backward), select=["GL1", "GL2", "GL302", "GL4"])
+    assert red(report) == []
+    assert not any("complex" in item.label for item in report.tried)
+
+
+def test_a_real_part_that_backward_takes_tells_of_complex_inputs():
+    codes = ["GL1", "GL2", "GL302", "GL4"]
+    found = red(check(op(shrunk, shrunk_without_conjugate), select=codes))
+    assert {message for _, message in found} == {
+        f"wrong gradient for `{name}` with complex numbers" for name in ("z", "bias")
+    }
+
+
 def blended(ctx, k, measured, lam):
     ctx.save_for_backward(k, measured, lam)
     return (k + lam * measured) / (1 + lam)

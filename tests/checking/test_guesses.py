@@ -369,6 +369,84 @@ def test_a_rank_at_which_backward_raises_is_left() -> None:
     assert red(check(op(energy, energy_wrong)))
 
 
+def diffuse(ctx, u, k):
+    """One step of diffusion along a rod; ``solve`` takes several rods, as columns, by accident."""
+    return torch.linalg.solve(_laplacian(k), u)
+
+
+def _laplacian(k):
+    none = k.new_zeros(1)
+    diagonal = torch.diag(1 + torch.cat([k, none]) + torch.cat([none, k]))
+    return diagonal - torch.diag(k, 1) - torch.diag(k, -1)
+
+
+def diffuse_setup(ctx, inputs, output):
+    ctx.save_for_backward(*inputs, output)
+
+
+def diffuse_right(ctx, g):
+    _, k, new = ctx.saved_tensors
+    of_u = torch.linalg.solve(_laplacian(k), g)
+    return of_u, -of_u.diff() * new.diff()
+
+
+def diffuse_wrong(ctx, g):
+    u, k, _ = ctx.saved_tensors
+    of_u = torch.linalg.solve(_laplacian(k), g)
+    return of_u, -of_u.diff() * u.diff()
+
+
+def damp(ctx, u, k):
+    return u[..., 1:] * k
+
+
+def damp_right(ctx, g):
+    u, k, _ = ctx.saved_tensors
+    return torch.nn.functional.pad(g * k, (1, 0)), (g * u[..., 1:]).sum_to_size(k.shape)
+
+
+def damp_wrong(ctx, g):
+    u, k, _ = ctx.saved_tensors
+    of_k = (g * u[..., 1:]).reshape(-1, len(k))
+    return damp_right(ctx, g)[0], of_k.sum(0) / len(of_k)
+
+
+def module_of(forward: Any, backward: Any) -> type[torch.nn.Module]:
+    def of_two(u: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return forward(None, u, k)
+
+    members = {
+        "forward": staticmethod(of_two),
+        "setup_context": staticmethod(diffuse_setup),
+        "backward": staticmethod(backward),
+    }
+    inner = type("Inner", (torch.autograd.Function,), members)
+
+    class Rod(torch.nn.Module):
+        """Its conductivities are positive, so that it keeps their logarithms."""
+
+        def __init__(self, places: int) -> None:
+            super().__init__()
+            self.log_k = torch.nn.Parameter(torch.zeros(places - 1))
+
+        def forward(self, u: torch.Tensor) -> torch.Tensor:
+            return inner.apply(u, self.log_k.exp())
+
+    return Rod
+
+
+def test_shapes_that_only_an_operator_inside_broadcasts_are_left() -> None:
+    report = check(module_of(diffuse, diffuse_right))
+    assert red(report) == []
+    assert len(report.samples[0].args[0].shape) == 1
+    assert ("GL401", "log_k") in red(check(module_of(diffuse, diffuse_wrong)))
+
+
+def test_a_gradient_of_the_right_shape_is_no_sign_of_other_shapes() -> None:
+    assert red(check(module_of(damp, damp_right))) == []
+    assert {name for _, name in red(check(module_of(damp, damp_wrong)))} == {"log_k"}
+
+
 # Numbers that backward sums over all elements for, where forward broadcasts.
 
 

@@ -20,7 +20,7 @@ from gradlint.inputs.designed_arguments import (
     several_arguments,
 )
 from gradlint.inputs.designed_broadcasts import broadcast
-from gradlint.inputs.designed_indices import other_indices
+from gradlint.inputs.designed_indices import indexes_one, other_indices
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_values import around, nearer, other_values
 from gradlint.inputs.samples import samples_for
@@ -151,6 +151,40 @@ def test_pairs_of_indices_repeat_within_the_sizes_that_each_row_indexes():
     crowded, single = (item.sample.args[1] for item in found)
     assert {tuple(pair) for pair in crowded.T.tolist()} == {(0, 0), (2, 4)}
     assert {tuple(pair) for pair in single.T.tolist()} == {(2, 4)}
+
+
+def between(x, index):
+    return (x[index[:, 0]] - x[index[:, 1]]).norm(dim=1)
+
+
+def between_unpacked(x, index):
+    i, j = index.unbind(1)
+    return (x[i] - x[j]).norm(dim=1)
+
+
+def of_a_grid(x, index):
+    i, j = index.unbind(1)
+    return x[i, j]
+
+
+def of_two(x, y, index):
+    return x[index[:, 0]] * y[index[:, 1]]
+
+
+@pytest.mark.parametrize(
+    ("op", "apart"),
+    [(between, True), (between_unpacked, True), (of_a_grid, False), (of_two, False)],
+)
+def test_members_of_one_tensor_stay_apart_however_far_they_reach(op, apart):
+    pairs = torch.tensor([[1, 0], [3, 0], [3, 1], [3, 0]])
+    others = {"y": randn(4, 3)} if op is of_two else {}
+    args = [randn(4, 4), *others.values(), pairs]
+    given = sample(*args, **dict.fromkeys(("x", *others), "all reals"), index="indices")
+    assert indexes_one(op_of(op), "index") == apart
+    found = list(other_indices(op_of(op), given, repeat=True, from_the_end=False))
+    equal = [bool((a == b).any()) for a, b in (item.sample.args[-1].T for item in found)]
+    assert len(found) == 2
+    assert any(equal) != apart
 
 
 def test_a_permutation_stays_one():

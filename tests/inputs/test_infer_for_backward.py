@@ -753,3 +753,125 @@ class ScaledByASavedNumber(Function):
 
 def test_what_backward_takes_as_a_number_stays_one():
     assert infer(from_object(ScaledByASavedNumber), 0)[0].args[1].dim() == 0
+
+
+class Springs(Function):
+    """The energy of springs of one length, between pairs of points."""
+
+    @staticmethod
+    def forward(ctx, points, pairs, k, r0):
+        d = points[pairs[:, 0]] - points[pairs[:, 1]]
+        ctx.save_for_backward(points, pairs)
+        ctx.constants = k, r0
+        return (k * (d.norm(dim=1) - r0) ** 2).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        points, pairs = ctx.saved_tensors
+        k, r0 = ctx.constants
+        i, j = pairs.unbind(1)
+        d = points[i] - points[j]
+        r = d.norm(dim=1, keepdim=True)
+        force = grad * 2 * k * (r - r0) * d / r
+        to_points = torch.zeros_like(points).index_add(0, i, force).index_add(0, j, -force)
+        return to_points, None, None, None
+
+
+class Springless(Springs):
+    """Forgets that a spring has a length."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.constants = ctx.constants[0], 0.0
+        return Springs.backward(ctx, grad)
+
+
+def test_constants_that_are_kept_as_a_tuple_are_numbers() -> None:
+    *_, k, r0 = infer(from_object(Springs), 0)[0].args
+    assert {type(k), type(r0)} <= {int, float}
+
+
+@pytest.mark.parametrize(("op", "wrong"), [(Springs, []), (Springless, ["points"])])
+def test_gradients_beside_such_constants_are_judged(op, wrong) -> None:
+    (report,) = gradlint.check(op, seed=0, order=1, select=["GL0", "GL401"]).targets
+    assert [f.input for f in report.findings if f.severity in ("error", "warning")] == wrong
+
+
+def test_a_tensor_that_is_kept_in_a_tuple_stays_one() -> None:
+    class Masked(Function):
+        @staticmethod
+        def forward(ctx, x, chosen, scale):
+            ctx.others = chosen, scale
+            return x[chosen] * scale
+
+        @staticmethod
+        def backward(ctx, g):
+            chosen, scale = ctx.others
+            return torch.zeros(4, dtype=g.dtype).index_add(0, chosen, g * scale), None, None
+
+    _, chosen, scale = infer(from_object(Masked), 0)[0].args
+    assert chosen.dtype == torch.int64
+    assert isinstance(scale, float)
+
+
+class Biased(Function):
+    """Adds one number for each pair of places to all scores of a head."""
+
+    @staticmethod
+    def forward(ctx, scores, table, index):
+        ctx.save_for_backward(index)
+        ctx.number = table.shape[0]
+        return scores + table[index].permute(2, 0, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (index,) = ctx.saved_tensors
+        rows = g.sum(0).permute(1, 2, 0).flatten(0, 1)
+        to_table = torch.zeros(ctx.number, rows.shape[1], dtype=g.dtype)
+        return g, to_table.index_add(0, index.flatten(), rows), None
+
+
+class BiasedAcross(Biased):
+    """Gives each pair the gradient of the pair the other way round."""
+
+    @staticmethod
+    def backward(ctx, g):
+        (index,) = ctx.saved_tensors
+        rows = g.sum(0).permute(2, 1, 0).flatten(0, 1)
+        to_table = torch.zeros(ctx.number, rows.shape[1], dtype=g.dtype)
+        return g, to_table.index_add(0, index.flatten(), rows), None
+
+
+class TooManyAxes(Function):
+    """Backward wants an axis that no input can give it: forward takes the mean of them all."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.permute(0) * 2 * x / x.numel()
+
+
+def test_the_axes_that_backward_permutes_are_those_of_the_output() -> None:
+    scores, table, index = shapes(Biased)
+    assert len(scores) == 4
+    assert table[1] == scores[1]
+    assert index == scores[2:]
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (Biased, []),
+        (BiasedAcross, [("GL401", "table")]),
+        (TooManyAxes, [("GL004", None)]),
+    ],
+)
+def test_what_backward_permutes_is_judged(op, expected) -> None:
+    (report,) = gradlint.check(op, seed=0, order=1, select=["GL0", "GL401"]).targets
+    found = [(f.code, f.input) for f in report.findings if f.severity in ("error", "warning")]
+    assert found == expected

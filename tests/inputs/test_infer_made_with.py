@@ -131,3 +131,60 @@ def test_gradients_of_cells_are_judged() -> None:
         (report,) = gradlint.check(module, seed=0, order=1, select=["GL0", "GL4"]).targets
         loud = [f for f in report.findings if f.severity in ("error", "warning")]
         assert {(f.code, f.input) for f in loud} == {("GL401", name) for name in expected}
+
+
+class Halved(Function):
+    """Two gates from one product, that of a state beside them."""
+
+    @staticmethod
+    def forward(ctx: Any, gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        i, o = (torch.sigmoid(part) for part in gates.chunk(2, 1))
+        ctx.save_for_backward(i, o, c)
+        return o * i * c, i * c
+
+    @staticmethod
+    def backward(ctx: Any, to_h: Tensor, to_c: Tensor) -> tuple[Tensor, Tensor]:
+        i, o, c = ctx.saved_tensors
+        both = to_h * o + to_c
+        to_i, to_o = both * c * i * (1 - i), to_h * i * c * o * (1 - o)
+        return torch.cat([to_i, to_o], 1), both * i
+
+
+class HalvedWrongly(Halved):
+    """Forgets one of the two ways from the state to the outputs."""
+
+    @staticmethod
+    def backward(ctx: Any, to_h: Tensor, to_c: Tensor) -> tuple[Tensor, Tensor]:
+        return Halved.backward(ctx, to_h, to_c)[0], to_c * ctx.saved_tensors[0]
+
+
+class CellOfPairs(nn.Module):
+    """It has twice as many gates as units, and its state is a pair that nothing else tells of."""
+
+    def __init__(self, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.gates = nn.Linear(input_size + hidden_size, 2 * hidden_size)
+
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Tensor]:
+        h, c = state
+        return Halved.apply(self.gates(torch.cat([x, h], 1)), c)
+
+
+class WrongCellOfPairs(CellOfPairs):
+    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, Tensor]:
+        h, c = state
+        return HalvedWrongly.apply(self.gates(torch.cat([x, h], 1)), c)
+
+
+def test_a_state_that_is_unpacked_is_a_pair() -> None:
+    op = from_object(CellOfPairs)
+    x, state = infer(op, seed=0)[0].args
+    assert x.shape[1] == op.constructor["input_size"]
+    assert [tuple(part.shape) for part in state] == [(len(x), op.constructor["hidden_size"])] * 2
+
+
+def test_gradients_of_a_pair_are_judged() -> None:
+    for module, expected in ((CellOfPairs, set()), (WrongCellOfPairs, {"state[1]"})):
+        (report,) = gradlint.check(module, seed=0, order=1, select=["GL0", "GL4"]).targets
+        loud = [f for f in report.findings if f.severity in ("error", "warning")]
+        assert {(f.code, f.input) for f in loud} == {("GL401", name) for name in expected}

@@ -13,7 +13,11 @@ import gradlint
 from gradlint.inputs._infer import infer
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs.designed_indices import other_indices
-from gradlint.inputs.documentation import documented_dtype, documented_interval
+from gradlint.inputs.documentation import (
+    documented_dtype,
+    documented_interval,
+    documented_interval_of_input,
+)
 from gradlint.inputs.resized import resized
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
@@ -47,6 +51,53 @@ def codes(thing: object) -> set[str]:
 )
 def test_interval_is_that_of_the_parameter_it_stands_with(text, domain):
     assert documented_interval(text, "alpha", ["alpha", "color"]) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("Decoding of images in [0, 1].", "unit"),
+        ("The entropy of given probabilities in (0, 1)", "unit"),
+        ("Takes correlations in [-1, 1] apart.", "small"),
+        ("Takes logits to probabilities in [0, 1].", ""),
+        ("Returns the number of pixels in [0, 1].", ""),
+        ("A histogram of values -> counts of bins in [0, 1]", ""),
+        ("One of the axes (0, 1).", ""),
+        ("A sum over rows in [2, 5]", ""),
+    ],
+)
+def test_interval_of_what_an_op_is_computed_of(text, domain):
+    assert documented_interval_of_input(text) == domain
+
+
+class Decoded(torch.autograd.Function):
+    """Linear light of images in [0, 1]."""
+
+    @staticmethod
+    def forward(ctx, image):
+        ctx.save_for_backward(image)
+        return torch.where(image <= 0.04, image / 12.9, ((image + 0.05) / 1.05) ** 2.4)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (image,) = ctx.saved_tensors
+        curve = 2.4 / 1.05 * ((image + 0.05) / 1.05) ** 1.4
+        return grad * torch.where(image <= 0.04, torch.full_like(image, 1 / 12.9), curve)
+
+
+class DecodedWrongly(Decoded):
+    """Linear light of images in [0, 1]."""
+
+    @staticmethod
+    def backward(ctx, grad):
+        return Decoded.backward(ctx, grad) / 1.05
+
+
+def test_images_are_no_darker_than_black():
+    assert infer(from_object(Decoded), 0)[0].domains == {"image": "between 0 and 1"}
+    for op, wrong in ((Decoded, set()), (DecodedWrongly, {"GL401"})):
+        (report,) = gradlint.check(op, seed=0, select=["GL0", "GL4", "GL5"]).targets
+        assert {f.code for f in report.findings if f.severity != "info"} == wrong
 
 
 @pytest.mark.parametrize(

@@ -352,3 +352,74 @@ def test_members_are_not_told_to_be_tied_to_themselves() -> None:
     (main, *_) = infer(from_object(Shown), seed=0)
     (axes,) = [note for note in main.notes if note.startswith("xs:")]
     assert axes.endswith("), axis 1 tied to axis 0 of scale")
+
+
+class Fused(torch.nn.Module):
+    """A weighted mean of as many tensors as it was made for."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(inputs))
+        self.eps = 1e-4
+
+    def forward(self, *xs: torch.Tensor) -> torch.Tensor:
+        return WeightedMean.apply(self.w, self.eps, *xs)
+
+
+class FusedList(torch.nn.Module):
+    def __init__(self, inputs: int) -> None:
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(inputs))
+
+    def forward(self, xs: list[torch.Tensor]) -> torch.Tensor:
+        return Paired.apply(self.w, *xs)
+
+
+class Summed(Function):
+    """The sum of tensors, each of whose rows is weighted in the same way."""
+
+    @staticmethod
+    def forward(ctx, w, *xs):
+        ctx.save_for_backward(w, *xs)
+        return w * sum(xs)
+
+    @staticmethod
+    def backward(ctx, g):
+        w, *xs = ctx.saved_tensors
+        to_w = (g * sum(xs)).sum_to_size(w.shape)
+        return to_w, *(g * w for _ in xs)
+
+
+class OfColumns(torch.nn.Module):
+    """Its weights are as many as columns, and say nothing of how many tensors there are."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, *xs: torch.Tensor) -> torch.Tensor:
+        return Summed.apply(self.w, *xs)
+
+
+class FusedWrongly(Fused):
+    def forward(self, *xs: torch.Tensor) -> torch.Tensor:
+        return Unnormalised.apply(self.w, self.eps, *xs)
+
+
+def test_as_many_tensors_as_the_module_has_weights() -> None:
+    for made in (Fused, FusedList):
+        op = from_object(made)
+        assert op.constructor["inputs"] > 2
+        args = infer(op, seed=0)[0].args
+        given = args if made is Fused else args[0]
+        assert len(given) == op.constructor["inputs"]
+    op = from_object(OfColumns)
+    given = infer(op, seed=0)[0].args
+    assert {tensor.shape[-1] for tensor in given} == {op.constructor["width"]}
+    assert len(given) == 2
+
+
+def test_gradients_of_a_modules_weights_are_judged() -> None:
+    assert errors(Fused) == []
+    assert {item for item in errors(FusedWrongly) if item[0] == "GL401"} == {("GL401", "w")}
+    assert errors(FusedList) == errors(OfColumns) == []

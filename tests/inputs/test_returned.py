@@ -54,3 +54,15 @@ def test_real_gradients_of_complex_inputs_are_told(backward, expected):
     with returned_shapes([out := Sum.apply(x, y)], [x, y], real):
         torch.autograd.grad(out, [x, y], torch.ones_like(out))
     assert real == expected
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [(((4,), (4,)), set()), (((3, 4), (4,)), {(3, 4)}), (((3, 1), (3, 4)), set())],
+)
+def test_more_axes_than_what_was_computed_has(shapes, expected):
+    x, y = (torch.ones(shape, requires_grad=True) for shape in shapes)
+    out, inside = Added.apply(x, 2, y.exp()), set()
+    with returned_shapes([out], [x, y], inside=inside):
+        torch.autograd.grad(out, [x, y], torch.ones_like(out))
+    assert inside == expected
