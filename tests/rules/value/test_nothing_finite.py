@@ -124,8 +124,10 @@ def test_members_of_a_tuple_stay_unequal_in_further_samples() -> None:
     rows = [[3, 4, 0, 1], [4, 0, 1, 2], [1, 4, 0, 2], [3, 0, 1, 2], [1, 3, 2, 4], [4, 1, 0, 3]]
     quads = torch.tensor(rows)
     assert quads.amax(0).tolist() == [4, 4, 2, 4]  # by chance, one reaches less far
-    assert _axis_of_tuples(quads) == 1
-    assert _axis_of_tuples(torch.tensor([[0, 1], [1, 4], [2, 3], [1, 5]])) is None
+    assert _axis_of_tuples(quads, alike=False) == 1
+    pairs = torch.tensor([[0, 1], [1, 4], [2, 3], [1, 5]])
+    assert _axis_of_tuples(pairs, alike=False) is None
+    assert _axis_of_tuples(pairs, alike=True) == 1
 
 
 def test_where_no_gradient_is_finite_nothing_is_told() -> None:
