@@ -64,7 +64,8 @@ def make(case, obj, dtype=None):
     def reset():
         with torch.no_grad():
             for k, b in m.named_buffers():
-                b.copy_(kept[k])
+                if not torch.equal(b, kept[k]):
+                    b.copy_(kept[k])
 
     return m, [p for p in m.parameters() if p.requires_grad], reset
 
@@ -81,10 +82,11 @@ def weights(ys, seed=3):
 
 def numeric(case, args, ones=False):
     f, params, reset = make(case, load("right", case))
+    own = [f] if case["kind"] == "module" else []
     base = copied(args)
     mask = [y.requires_grad for y in results(f(*copied(args)))]
     if "surrogate" in case:
-        f = case["surrogate"](*change(args, lambda t: t.detach().clone()))
+        f = case["surrogate"](*own, *change(args, lambda t: t.detach().clone()))
     leaves = [t for t in walk(base) if t.requires_grad] + params
     with torch.no_grad():
 

@@ -18,7 +18,7 @@ class Conv1dFn(torch.autograd.Function):
         gx = gw = None
         if ctx.needs_input_grad[0]:
             rest = x.shape[-1] + 2 * padding - dilation * (w.shape[-1] - 1) - 1 - (gy.shape[-1] - 1) * stride
-            gx = F.conv_transpose1d(gy, w, None, stride, padding, rest, 1, dilation) if rest < max(stride, dilation) else None
+            gx = F.conv_transpose1d(gy, w, None, stride, padding, rest, 1, dilation)
         if ctx.needs_input_grad[1]:
             cols = F.pad(x, (padding, padding)).unfold(-1, dilation * (w.shape[-1] - 1) + 1, stride)
             cols = cols[..., ::dilation]

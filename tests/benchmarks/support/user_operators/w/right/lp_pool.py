@@ -21,5 +21,5 @@ class LpPool(torch.autograd.Function):
         v = x.unflatten(-1, (-1, ctx.k))
         s = v.abs().pow(p).sum(-1, keepdim=True)
         s = torch.where(s > 0, s, torch.ones_like(s))
-        gv = g.unsqueeze(-1) * v * v.abs().pow(p - 2) * s.pow(1 / p - 1)
+        gv = g.unsqueeze(-1) * v.sign() * v.abs().pow(p - 1) * s.pow(1 / p - 1)
         return gv.flatten(-2), None, None

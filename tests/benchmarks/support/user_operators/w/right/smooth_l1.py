@@ -2,7 +2,7 @@ import torch
 
 
 class SmoothL1(torch.autograd.Function):
-    """Smooth L1 loss (Fast R-CNN) with transition point ``beta`` > 0, reduction mean or sum."""
+    """Smooth L1 loss (Fast R-CNN) with transition point ``beta`` > 0, of two tensors of one shape."""
 
     @staticmethod
     def forward(ctx, pred, target, beta=1.0, reduction="mean"):

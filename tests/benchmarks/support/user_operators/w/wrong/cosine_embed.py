@@ -2,7 +2,7 @@ import torch
 
 
 class CosineSim(torch.autograd.Function):
-    """Cosine similarity along ``dim``."""
+    """Cosine similarity of two tensors of one shape along ``dim``."""
 
     @staticmethod
     def forward(ctx, a, b, dim):

@@ -14,8 +14,9 @@ class MishFunction(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        t = torch.tanh(F.softplus(x))
-        return grad * (t + x * (1 - t) * torch.sigmoid(x))
+        with torch.no_grad():
+            t = torch.tanh(F.softplus(x))
+        return grad * (t + x * (1 - t * t) * torch.sigmoid(x))
 
 
 class Mish(torch.nn.Module):

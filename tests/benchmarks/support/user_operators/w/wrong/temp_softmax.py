@@ -14,6 +14,6 @@ class TemperedSoftmax(torch.autograd.Function):
     def backward(ctx, g):
         x, T, y = ctx.saved_tensors
         gz = y * (g - (g * y).sum(-1, keepdim=True))
-        gx = gz / T
+        gx = (gz / T).sum_to_size(x.shape)
         gT = (-gz * x / T).sum_to_size(T.shape)
         return gx, gT

@@ -18,5 +18,5 @@ class TripletLoss(torch.autograd.Function):
         vp, vn = a - p, a - n
         dp, dn = vp.norm(dim=1, keepdim=True), vn.norm(dim=1, keepdim=True)
         active = (dp > dn).to(a.dtype) * grad / a.shape[0]
-        up, un = active * vp / dp, active * vn / dn
+        up, un = active * vp / dp.clamp(min=1e-12), active * vn / dn.clamp(min=1e-12)
         return up - un, -up, un, None
