@@ -51,6 +51,16 @@ class CheckWork(Work[TargetReport]):
 
 
 @dataclass(frozen=True)
+class SeveralWork(Work[TargetReport]):
+    """Do what :class:`CheckWork` says for each of ``refs``, one after another in one process, for
+    as long as nothing is left behind that the next one might see. They are of plain files
+    (``gradlint.targets.plain_files``)."""
+
+    refs: tuple[OpRef, ...]
+    settings: Settings
+
+
+@dataclass(frozen=True)
 class ConfirmWork(Work[Confirmation]):
     """Repeat a ``call`` of ``ref`` in processes without gradlint, and judge it here.
 
