@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from gradlint.model.events import Event
 from gradlint.model.settings import Settings
 from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._stack import Stack
-from gradlint.running._task import TargetTask, Task
+from gradlint.running._task import ConfirmTask, TargetTask, Task
 from gradlint.running.events import Done, Hello, LastWord, Turn, TurnOver
 from gradlint.running.job import Job, SeveralWork
 from gradlint.running.news import Running
 from gradlint.targets.plain_files import is_plain
 from gradlint.targets.source_file import read_source
 
-#: Operators of one worker, at most (heuristic: what it takes to start and end a worker is then a
-#: tenth of what it was, and results come often enough).
-MOST = 8
+#: Operators of one worker, at most (heuristic: 20 instead of 5 took 7 % less; results, which wait
+#: for what confirms them, come every few seconds).
+MOST = 16
 
 #: Shares of a run for each worker, so that none has much left to do when all others are done.
 _SHARES = 4
@@ -31,13 +32,14 @@ _AS_IT_SHOULD = Ending(
 
 
 class SeveralTask:
-    """Checks operators of plain files in one worker, as long as each of them ends as it should.
+    """Checks operators of plain files in one worker, or confirms several, as long as each of them
+    ends as it should.
 
-    One that does not is checked once more, by itself, unless the worker was still fresh: nothing is
+    One that does not is done once more, by itself, unless the worker was still fresh: nothing is
     said against it for what another one did. Those that come after it are given another worker.
 
     Args:
-        tasks: what checks each of them.
+        tasks: what checks each of them, or what confirms each.
         settings: of the run; memory_mb: as of ``Job``.
     """
 
@@ -45,12 +47,15 @@ class SeveralTask:
     wanted = True
 
     def __init__(
-        self, tasks: Sequence[TargetTask], settings: Settings, memory_mb: int | None
+        self,
+        tasks: Sequence[TargetTask] | Sequence[ConfirmTask],
+        settings: Settings,
+        memory_mb: int | None,
     ) -> None:
         self.timeout = settings.timeout
         self._settings = settings
         self._memory_mb = memory_mb
-        self._rest = list(tasks)
+        self._rest: list[TargetTask | ConfirmTask] = list(tasks)
         self._shown = self._rest[0]
         self._next: list[Task] = []  # what follows from those that are done
         self.restart()
@@ -58,14 +63,14 @@ class SeveralTask:
     def restart(self) -> None:
         """Begin with the first one that is not done."""
         self._number = -1
-        self._current: TargetTask | None = None
+        self._current: TargetTask | ConfirmTask | None = None
         for task in self._rest:
             task.restart()
 
     def job(self) -> Job:
-        """Check them all."""
-        refs = tuple(task.ref for task in self._rest)
-        return Job(SeveralWork(refs, self._settings), self._memory_mb)
+        """Check them all, or confirm them all."""
+        works: Any = tuple(task.job().work for task in self._rest)
+        return Job(SeveralWork(works), self._memory_mb)
 
     def event(self, event: Event) -> None:
         """Pass it to the task whose turn it is."""
@@ -100,12 +105,19 @@ class SeveralTask:
                 begun.restart()
                 found = [*found, begun]
         if self._rest and ending.killed != "interrupt":
-            found = [*found, SeveralTask(self._rest, self._settings, self._memory_mb)]
+            found = [*found, self._several(self._rest)]
+        confirming = [task for task in found if isinstance(task, ConfirmTask)]
+        if len(confirming) > 1:
+            others = [task for task in found if task not in confirming]
+            found = [self._several(confirming), *others]
         return found
 
     def running(self, phase: str) -> Running:
         """What is done for the one whose turn it is, or was last."""
         return self._shown.running(phase)
+
+    def _several(self, tasks: Sequence[Any]) -> SeveralTask:
+        return SeveralTask(tasks, self._settings, self._memory_mb)
 
 
 def in_turns(tasks: Sequence[Task], settings: Settings, memory_mb: int | None) -> Iterator[Task]:

@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.heap import Arena
 from types import FrameType
@@ -189,18 +189,20 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
 def _in_turns(
     work: SeveralWork, memory_mb: int | None, channel: Channel, watch: PhaseWatch
 ) -> None:
-    """Check one operator after another, until one of them does not end as it should or may have
-    left something behind: other workers check the rest."""
-    turns = importlib.import_module("gradlint.running._turns")  # loads torch
-    for number, ref in enumerate(work.refs):
+    """Do one work after another, until one of them does not end as it should or its operator may
+    have left something behind: other workers do the rest."""
+    turn = importlib.import_module("gradlint.running._turns").turn  # loads torch
+    for number, one in enumerate(work.works):
         channel.send(Turn(number))
-        with turns.turn(ref.path) as left:
-            last = _ended(CheckWork(ref, work.settings), memory_mb, channel, watch)
+        # What confirms runs none of the user's code here.
+        around = turn(one.ref.path) if isinstance(one, CheckWork) else nullcontext()
+        with around as left:
+            last = _ended(one, memory_mb, channel, watch)
         if last is not None:
             channel.send_last(last)
             return
         channel.send(TurnOver())
-        if left.behind:
+        if left is not None and left.behind:
             break
     channel.send_last(Done())
 

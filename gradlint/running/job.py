@@ -51,16 +51,6 @@ class CheckWork(Work[TargetReport]):
 
 
 @dataclass(frozen=True)
-class SeveralWork(Work[TargetReport]):
-    """Do what :class:`CheckWork` says for each of ``refs``, one after another in one process, for
-    as long as nothing is left behind that the next one might see. They are of plain files
-    (``gradlint.targets.plain_files``)."""
-
-    refs: tuple[OpRef, ...]
-    settings: Settings
-
-
-@dataclass(frozen=True)
 class ConfirmWork(Work[Confirmation]):
     """Repeat a ``call`` of ``ref`` in processes without gradlint, and judge it here.
 
@@ -77,6 +67,15 @@ class ConfirmWork(Work[Confirmation]):
     memory_mb: int | None = None
     folder: str | None = None
     run: str = ""
+
+
+@dataclass(frozen=True)
+class SeveralWork(Work[Any]):
+    """Do all of ``works``, one after another in one process: those that check operators of plain
+    files (``gradlint.targets.plain_files``), for as long as none leaves anything behind that the
+    next one might see; or those that confirm."""
+
+    works: tuple[CheckWork | ConfirmWork, ...]
 
 
 @dataclass(frozen=True)
@@ -218,4 +217,6 @@ class Job:
     def runs_users_code(self) -> bool:
         """Whether code of the user's may run in the worker, or in processes that it starts. What
         confirms asks others, who end by themselves, unless it is confined."""
-        return not isinstance(self.work, ConfirmWork) or self.confinement is not None
+        works = self.work.works if isinstance(self.work, SeveralWork) else (self.work,)
+        confirms = all(isinstance(work, ConfirmWork) for work in works)
+        return not confirms or self.confinement is not None

@@ -111,7 +111,12 @@ def is_plain(source: SourceFile) -> bool:
     if (names.defined | names.bound) & (names.modules | names.imported):
         return False  # what such a name stands for depends on the place
     below = {node.value for node in nodes if isinstance(node, ast.Attribute)}
-    return all(_keeps_to_itself(node, names, below) for node in nodes)
+    named = {place for node in nodes for place in _where_classes_may_stand(node)}
+    return all(
+        _keeps_to_itself(node, names, below)
+        and (node in named or not _is_class_of_others(node, names))
+        for node in nodes
+    )
 
 
 def _note_import(node: ast.Import | ast.ImportFrom, names: _Names) -> bool:
@@ -166,6 +171,32 @@ def _is_harmless(node: ast.Attribute, names: _Names) -> bool:
     if isinstance(node.ctx, ast.Load):
         return True
     return root in _OWN or root in names.defined or name in _OF_TENSORS
+
+
+def _where_classes_may_stand(node: ast.AST) -> Iterator[ast.AST]:
+    """Expressions in which a class is used for what it is. One that is kept or handed on could be
+    changed there under another name."""
+    if isinstance(node, ast.Attribute):
+        yield node.value
+    elif isinstance(node, ast.Call):
+        yield node.func
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            yield from (part for given in node.args for part in ast.walk(given))
+    elif isinstance(node, ast.ClassDef):
+        yield from node.bases
+    elif isinstance(node, ast.ExceptHandler) and node.type is not None:
+        yield node.type
+    for told in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        if isinstance(told, ast.expr):
+            yield from ast.walk(told)
+
+
+def _is_class_of_others(node: ast.AST, names: _Names) -> bool:
+    """Whether ``node`` names what looks like a class that the file does not define."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return False
+    last = node.id if isinstance(node, ast.Name) else node.attr
+    return last[:1].isupper() and names.of_others(_root(node))
 
 
 def _reaches_state(name: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from gradlint.model.events import Confirmable
 from gradlint.model.op import OpRef
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
@@ -19,9 +20,10 @@ from gradlint.running._collect import Contradiction
 from gradlint.running._process import Ending
 from gradlint.running._several import MOST, SeveralTask, in_turns
 from gradlint.running._stack import Stack
-from gradlint.running._task import TargetTask, Trouble
+from gradlint.running._task import ConfirmTask, TargetTask, Trouble
 from gradlint.running._turns import turn
 from gradlint.running.events import Done, Hello, Loaded, Turn, TurnOver
+from gradlint.running.job import ConfirmWork
 from gradlint.running.run import execute
 from gradlint.targets.importing import import_file
 
@@ -103,7 +105,7 @@ def test_reports_are_those_of_workers_of_their_own(
     real = SeveralTask.event
 
     def event(self: SeveralTask, event: Any) -> None:
-        if isinstance(event, Turn):
+        if isinstance(event, Turn) and isinstance(self._rest[0], TargetTask):
             turns.append(event.number)
         real(self, event)
 
@@ -131,6 +133,7 @@ class Noted(TargetTask):
         ref = OpRef(f"ops.py:{name}", "file", "ops.py", name)
         super().__init__(ref, Settings(seed=1), Trouble())
         self.told: list[Any] = []
+        self.follows: list[Any] = []
 
     def job(self) -> Any:
         self.told.append("job")
@@ -141,7 +144,7 @@ class Noted(TargetTask):
 
     def ended(self, ending: Ending) -> list[Any]:
         self.told.append(ending.killed or ending.exit_code)
-        return []
+        return self.follows
 
 
 def ending(exit_code: int | None, killed: str | None = None, *, finished: bool = False) -> Ending:
@@ -169,8 +172,8 @@ def test_a_crash_in_a_fresh_worker_is_the_operators() -> None:
     task.event(Turn(0))
     (rest,) = task.ended(ending(-11))
     assert one.told == ["job", -11]
-    assert [ref.attribute for ref in rest.job().work.refs] == ["Two"]
     assert two.told == []
+    assert [work.ref.attribute for work in rest.job().work.works] == ["Two"]
 
 
 def test_a_crash_after_another_operator_is_looked_at_again() -> None:
@@ -181,8 +184,8 @@ def test_a_crash_after_another_operator_is_looked_at_again() -> None:
     assert again is two
     assert two.told == ["job", "Loaded"]
     assert one.told[-1] == 0
-    assert [ref.attribute for ref in rest.job().work.refs] == ["Three"]
     assert three.told == []
+    assert [work.ref.attribute for work in rest.job().work.works] == ["Three"]
 
 
 def test_an_interrupt_ends_what_was_begun_and_nothing_follows() -> None:
@@ -198,7 +201,22 @@ def test_where_a_worker_stops_early_others_do_the_rest() -> None:
     for event in (Turn(0), TurnOver(), Done()):
         task.event(event)
     (rest,) = task.ended(ending(0, finished=True))
-    assert [ref.attribute for ref in rest.job().work.refs] == ["Two", "Three"]
+    assert [work.ref.attribute for work in rest.job().work.works] == ["Two", "Three"]
+
+
+def test_passes_of_one_worker_are_confirmed_by_one(folder: Path) -> None:
+    call = Confirmable("sample_inputs", "", "{}", [])
+    tasks = [Noted(name) for name in ("One", "Two", "Three")]
+    task = SeveralTask(tasks, Settings(seed=1), None)
+    for one in tasks[:2]:
+        one.follows = [ConfirmTask(one, call, None, "")]
+    for event in (Turn(0), TurnOver(), Turn(1), TurnOver(), Turn(2), TurnOver(), Done()):
+        task.event(event)
+    (confirming,) = task.ended(ending(0, finished=True))
+    job = confirming.job()
+    assert [type(work) for work in job.work.works] == [ConfirmWork, ConfirmWork]
+    assert [work.ref.attribute for work in job.work.works] == ["One", "Two"]
+    assert not job.runs_users_code
 
 
 @pytest.mark.parametrize(
@@ -223,14 +241,14 @@ def test_what_comes_out_of_turn_is_not_believed(events: tuple[Any, ...]) -> None
 
 @pytest.mark.parametrize(
     ("count", "jobs", "sizes"),
-    [(4, 1, [1] * 4), (9, 2, [2, 2, 2, 2, 1]), (40, 1, [MOST] * 5), (100, 2, [MOST] * 12 + [4])],
+    [(4, 1, [1] * 4), (9, 2, [2, 2, 2, 2, 1]), (40, 1, [10] * 4), (200, 2, [MOST] * 12 + [8])],
 )
 def test_so_many_share_a_worker(count: int, jobs: int, sizes: list[int], folder: Path) -> None:
     settings = Settings(jobs=jobs, seed=1)
     refs = [OpRef(f"ops.py:Op{k}", "file", "ops.py", f"Op{k}") for k in range(count)]
     tasks = [TargetTask(ref, settings, Trouble()) for ref in refs]
     found = list(in_turns(tasks, settings, None))
-    made = [len(t.job().work.refs) if isinstance(t, SeveralTask) else 1 for t in found]
+    made = [len(t.job().work.works) if isinstance(t, SeveralTask) else 1 for t in found]
     assert made == sizes
 
 
@@ -281,8 +299,7 @@ def test_what_a_turn_leaves_behind_is_seen(folder: Path) -> None:
     assert left.behind
     assert torch.get_default_dtype() is torch.float32
     with turn(path) as left:
-        sys.path.insert(0, str(folder))
-        __import__("helper_of_ops")
+        import_file(str(folder / "helper_of_ops.py"))
     assert left.behind
     sys.modules.pop("helper_of_ops")
     file = None

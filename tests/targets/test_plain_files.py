@@ -65,6 +65,20 @@ PLAIN = {
             TABLE[n] = torch.arange(n)
             return TABLE[n]
     """,
+    "classes of torch's": """
+        from typing import Any, Optional
+        from torch import Tensor
+        from torch.autograd.function import FunctionCtx
+
+        class Layer(nn.Module):
+            def forward(self, x: Optional[Tensor], *rest: Any) -> "tuple[Tensor | None, int]":
+                try:
+                    act = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+                except RuntimeError:
+                    raise ValueError("no") from None
+                first: torch.Tensor = act(x)
+                return first if isinstance(x, (Tensor, nn.Parameter)) else None, 1
+    """,
     "builtins as arguments": "def f(max, sum, type):\n    return torch.clamp(sum, max=max)",
     "a generator of its own": "g = torch.Generator().manual_seed(3)",
 }
@@ -90,6 +104,8 @@ NOT_PLAIN = {
     "a module by another name": "t = torch\nt.relu = None",
     "a module handed on": "print(torch)",
     "a class by another name": "from torch import Tensor\nT = Tensor\nT.relu = None",
+    "a class handed on": "def f(self):\n    self.forward = None\nf(nn.Module)",
+    "a class in a list": "for self in [nn.Module]:\n    self.forward = None",
     "the class of an object": "type(torch.ones(1)).relu = None",
     "the globals of a function": "torch.relu.__globals__",
     "a name shadowed": "def f(F):\n    return F.relu",
