@@ -3,7 +3,8 @@
 A derivative that may overflow, or vanish, is kept within bounds on purpose, often without a word.
 It shows: forward acts on every element alone, backward calls a function that clamps, and what it
 returns is the slope of forward wherever this lies within two bounds, and the nearer bound wherever
-it does not.
+it does not. Where forward is flat beyond bounds of its own, it has no slope to keep: a mask is
+missing.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ def clips_slope(subject: Subject, position: int) -> bool:
         return False
     low, high = own.min(), own.max()
     wrong = (own - true).abs() > _CLOSE * torch.maximum(own.abs(), true.abs())
+    if not bool(true[wrong].any()):
+        return False
     at_bound = torch.isclose(own, low, 1e-9, 0.0) & (true < low)
     at_bound |= torch.isclose(own, high, 1e-9, 0.0) & (true > high)
     return (

@@ -94,6 +94,21 @@ class Square(Function):
         return grad * torch.where(x.abs() < 3.0, 2 * x, 6.0 * x.sign())
 
 
+class Companded(Function):
+    """Forward is flat beyond its bounds, and backward takes the slope at them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        x = x.clamp(-3.0, 3.0)
+        return x.sign() * (4.0 * x.abs()).log1p()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 4.0 / (1.0 + 4.0 * x.clamp(-3.0, 3.0).abs())
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(
     ("op", "severities"),
@@ -105,6 +120,7 @@ class Square(Function):
         (Unbounded, {"error"}),
         (ClampedGradient, {"error"}),
         (Square, {"error"}),
+        (Companded, {"error"}),
     ],
 )
 def test_slopes(
