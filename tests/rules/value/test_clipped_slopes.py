@@ -109,6 +109,30 @@ class Companded(Function):
         return grad * 4.0 / (1.0 + 4.0 * x.clamp(-3.0, 3.0).abs())
 
 
+class Toe(Function):
+    """Straight below a number; backward takes the slope of the curve there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.where(x <= 1.0, 0.6 * x - 0.1, x.clamp(min=1.0).sqrt() - 0.5)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 0.5 * x.clamp(min=1.0).rsqrt()
+
+
+class Bent(Toe):
+    """The slope is clamped at a number of its own, beyond both branches of forward."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        slope = torch.where(x > 1.0, 0.5 * x.abs().rsqrt(), 0.6)
+        return grad * slope.clamp(min=0.3)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(
     ("op", "severities"),
@@ -121,6 +145,8 @@ class Companded(Function):
         (ClampedGradient, {"error"}),
         (Square, {"error"}),
         (Companded, {"error"}),
+        (Toe, {"error"}),
+        (Bent, {"info"}),
     ],
 )
 def test_slopes(
