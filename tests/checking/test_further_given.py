@@ -162,3 +162,38 @@ def test_what_given_inputs_do_not_show_is_found(forward, right, wrong, inputs, l
     found = red(check(op(forward, wrong), *inputs))
     assert any(line.startswith("GL401 wrong gradient") and label in line for line in found)
     assert red(check(op(forward, right), *inputs)) == []
+
+
+def unexplained(ctx, simulated, observed):
+    """The share of the spread of `observed`, NaN where nothing was, that is left."""
+    seen = ~observed.isnan()
+    known = observed[seen]
+    ctx.save_for_backward(simulated, observed, seen)
+    ctx.spread = (known - known.mean()).square().sum()
+    return (simulated[seen] - known).square().sum() / ctx.spread
+
+
+def unexplained_right(ctx, g):
+    simulated, observed, seen = ctx.saved_tensors
+    error = torch.where(seen, simulated - observed, 0.0)
+    return 2 * g * error / ctx.spread, None
+
+
+def unexplained_by_zero(ctx, g):
+    simulated, observed, seen = ctx.saved_tensors
+    return 2 * g * (simulated - observed) * seen / ctx.spread, None
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_one_missing_value_is_found_where_two_leave_too_few(count: int) -> None:
+    observed = X[:count, 1].clone().requires_grad_(False)
+    inputs = X[:count, 0].clone().requires_grad_(), observed
+    select = ["GL1", "GL302", "GL4"]
+
+    def found(backward: Any) -> list[str]:
+        made = op(unexplained, backward)
+        report = gradlint.check(made, [inputs], seed=0, order=1, select=select).targets[0]
+        return [text for text in red(report) if "nan in places" in text]
+
+    assert [text[:5] for text in found(unexplained_by_zero)] == ["GL302"]
+    assert found(unexplained_right) == []
