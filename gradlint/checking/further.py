@@ -84,6 +84,7 @@ from gradlint.inputs.designed_values import (
     on_the_other_side,
     other_values,
     up_to_limits,
+    with_other_signs,
 )
 from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import alike_where_unlike, resizable, tensors_of, within_bounds
@@ -326,6 +327,8 @@ class FurtherSamples:
         self._in_backward = self._backward_watched() if sample.origin == "inferred" else None
         beside = self._in_backward.thresholds if self._in_backward is not None else []
         yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+        if sample.origin != "inferred":
+            yield from with_other_signs(op, sample, watched.signed)
         if sample.origin == "inferred":
             compared = watched.compared.items()
             yield from on_the_other_side(op, sample, [(i.tensor, i.threshold) for _, i in compared])

@@ -197,3 +197,59 @@ def test_one_missing_value_is_found_where_two_leave_too_few(count: int) -> None:
 
     assert [text[:5] for text in found(unexplained_by_zero)] == ["GL302"]
     assert found(unexplained_right) == []
+
+
+def companded(ctx, x, mu=15.0):
+    """sign(x) log(1 + mu |x|)"""
+    ctx.save_for_backward(x)
+    ctx.mu = mu
+    return x.sign() * (mu * x.abs()).log1p()
+
+
+def companded_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ctx.mu / (1 + ctx.mu * x.abs()), None
+
+
+def companded_above_zero(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ctx.mu / (1 + ctx.mu * x), None
+
+
+def plain(ctx, x):
+    """log(1 + x)"""
+    ctx.save_for_backward(x)
+    return (1 + x).log()
+
+
+def plain_for_positive(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g / (1 + x.abs())
+
+
+def loud(ctx, x):
+    """The logarithm of a level.
+
+    Args:
+        x: magnitudes, with tiny ones below zero from rounding.
+    """
+    ctx.save_for_backward(x)
+    return (x.abs() + 0.1).log()
+
+
+def loud_for_positive(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g / (x + 0.1)
+
+
+def test_what_takes_absolute_values_takes_both_signs() -> None:
+    (text,) = red(check(op(companded, companded_above_zero), X.abs() / 3))
+    assert text == "GL401 wrong gradient for `x` where `x` has both signs"
+    assert red(check(op(companded, companded_right), X.abs() / 3)) == []
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"), [(plain, plain_for_positive), (loud, loud_for_positive)]
+)
+def test_one_sign_that_nothing_speaks_against_is_kept(forward: Any, backward: Any) -> None:
+    assert red(check(op(forward, backward), X.abs() / 3)) == []
