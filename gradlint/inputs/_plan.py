@@ -9,6 +9,7 @@ documentation gives them: ``T*k``, ``n//2+1``, ``I/group_size``; it has the size
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ OTHER_SIZES = (
 
 #: A sum, product or quotient of symbols.
 _COMPOSED = re.compile(r"\d+[A-Za-z_][\w.]*|\w[\w.]*(?:(?://|[-+*/])\w[\w.]*)+")
+#: A part of a symbol, by a number: ``D/2``, ``dim//2``. (Of ``n//2+1`` any ``n`` has one.)
+_PART = re.compile(r"([A-Za-z_][\w.]*)//?(\d+)")
 #: A size that is larger is no size of a sample.
 _LARGEST_COMPOSED = 4096
 
@@ -234,7 +237,7 @@ class Plan:
 
     def _composed(self, sizes: dict[str, int], composed: list[str]) -> dict[str, int]:
         """``sizes`` where those of sums, products and quotients follow from the others. What is
-        divided is a multiple: ``I`` has the size of ``I/k``, times k."""
+        divided is a multiple: ``I`` has the size of ``I/k``, times k, and ``D/2`` an even ``D``."""
         fixed = dict(self.fixed)
         known = dict(sizes)
         for name, guess in zip(self.names, self.guesses, strict=True):
@@ -244,6 +247,12 @@ class Plan:
             whole, _, divisor = symbol.partition("/")
             if divisor in known and whole in sizes and whole not in fixed and known[divisor] > 0:
                 known[whole] = sizes[whole] = sizes[symbol] * known[divisor]
+        for whole, number in _divided(composed).items():
+            if whole in sizes and whole not in fixed and sizes[whole] % number:
+                least = sizes[whole] - sizes[whole] % number + number
+                multiples = range(least, _LARGEST_COMPOSED + 1, number)
+                free = (size for size in multiples if size not in sizes.values())
+                known[whole] = sizes[whole] = next(free, sizes[whole])
         for symbol in composed:
             size = _evaluated(symbol, known) if symbol not in fixed else None
             if size is not None and 0 < size <= _LARGEST_COMPOSED:
@@ -491,6 +500,16 @@ def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
         return size_of(spelled, known)
     except ValueError:
         return None
+
+
+def _divided(composed: list[str]) -> dict[str, int]:
+    """Symbol → of what it must be a multiple, where a part of it by a number is an axis."""
+    found: dict[str, int] = {}
+    for symbol in composed:
+        part = _PART.fullmatch(symbol)
+        if part and int(part[2]) > 0:
+            found[part[1]] = math.lcm(found.get(part[1], 1), int(part[2]))
+    return found
 
 
 def _with_related(sizes: dict[str, int], related: dict[str, Related]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from gradlint.inputs._attempt import Failure, Frame
 from gradlint.inputs._domain_repairs import from_domains
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._infer import infer
-from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
+from gradlint.inputs._plan import OTHER_SIZES, SEARCH_SIZES, Plan, TensorGuess, ValueGuess
 from gradlint.inputs.described import arguments_in
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
@@ -59,6 +59,25 @@ def test_what_is_divided_is_a_multiple(pool: tuple[int, ...]) -> None:
     sizes = Plan(made.names, made.guesses, pool=pool).sizes()
 
     assert sizes["I"] == 32 * sizes["I/group"]
+
+
+@pytest.mark.parametrize("pool", [(), SEARCH_SIZES, *OTHER_SIZES])
+@pytest.mark.parametrize(
+    ("axes", "divisor"),
+    [(("D/2",), 2), (("D//2",), 2), (("D/2", "D/3"), 6), (("D//4", "D/2"), 4)],
+)
+def test_of_what_has_a_part_by_a_number_there_is_no_rest(
+    pool: tuple[int, ...], axes: tuple[str, ...], divisor: int
+) -> None:
+    made = plan("B T D", *(f"T {axis}" for axis in axes))
+    sizes = Plan(made.names, made.guesses, pool=pool).sizes()
+
+    assert sizes["D"] % divisor == 0
+    assert all(sizes[axis] == sizes["D"] // int(axis.strip("D/")) for axis in axes)
+
+
+def test_half_and_one_more_is_of_any_size() -> None:
+    assert plan("N n", "n//2+1").sized("N", 4).sizes()["n"] % 2 == 1
 
 
 @pytest.mark.parametrize(("axis", "n", "size"), [("n//2+1", 7, 4), ("2*n", 7, 14), ("2n", 7, 14)])
@@ -178,6 +197,45 @@ def test_even_and_odd_sizes_of_a_half() -> None:
     assert all(sample.args[1].shape[0] == sample.args[0].shape[-1] // 2 + 1 for sample in found)
     assert codes(HalfSpectrum) == set()
     assert codes(HalfSpectrumEven) == {"GL401"}
+
+
+class Rotary(Function):
+    @staticmethod
+    def forward(ctx, q, cos, sin):
+        # q: [batch, seq, heads, dim], cos/sin: [seq, dim // 2]
+        first, second = q.chunk(2, -1)
+        c, s = cos[None, :, None], sin[None, :, None]
+        ctx.save_for_backward(cos, sin)
+        return torch.cat([first * c - second * s, first * s + second * c], -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        cos, sin = ctx.saved_tensors
+        return Rotary.rotated(g, cos[None, :, None], sin[None, :, None]), None, None
+
+    @staticmethod
+    def rotated(g, c, s):
+        first, second = g.chunk(2, -1)
+        return torch.cat([first * c + second * s, second * c - first * s], -1)
+
+
+class RotaryWithoutPositions(Rotary):
+    """As if all positions turned by the same angle."""
+
+    @staticmethod
+    def backward(ctx, g):
+        cos, sin = ctx.saved_tensors
+        return Rotary.rotated(g, cos[:1, None], sin[:1, None]), None, None
+
+
+def test_halves_of_an_axis_are_given_as_its_description_says() -> None:
+    (sample,) = inferred(Rotary)
+    (_, seq, _, dim), half = (tuple(t.shape) for t in sample.args[:2])
+
+    assert half == (seq, dim // 2)
+    assert dim % 2 == 0
+    assert codes(Rotary) == set()
+    assert codes(RotaryWithoutPositions) == {"GL401"}
 
 
 class PackedMean(Function):
