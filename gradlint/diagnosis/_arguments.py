@@ -128,8 +128,9 @@ def _tensors(item: Evidence) -> Iterator[tuple[str, torch.Tensor]]:
             yield name, value.double()
         elif value.is_floating_point():
             yield name, widened(value)
-    for name, _, found in _row_counts(item):
-        yield f"{name}.bincount()", found.clamp(min=1).double()
+    for name, _, found, shared in _row_counts(item):
+        of_each = f"[{name}]" if shared else ""
+        yield f"{name}.bincount(){of_each}", found.clamp(min=1).double()
 
 
 def _fits(value: torch.Tensor, shape: tuple[int, ...]) -> bool:
@@ -148,9 +149,10 @@ def _is_index(value: Any) -> bool:
     )
 
 
-def _row_counts(item: Evidence) -> Iterator[tuple[str, int, torch.Tensor]]:
+def _row_counts(item: Evidence) -> Iterator[tuple[str, int, torch.Tensor, bool]]:
     """How often each integer tensor names the rows of each axis that it may be an index into: its
-    name, the axis, and counts that broadcast to the gradient's shape."""
+    name, the axis, and counts that broadcast to the gradient's shape; then, how many of an axis
+    share the number that it gives each of them, as the segments of a sum do (True)."""
     shape = tuple(item.own.shape)
     for name, value in item.arguments.items():
         if not _is_index(value):
@@ -163,9 +165,12 @@ def _row_counts(item: Evidence) -> Iterator[tuple[str, int, torch.Tensor]]:
             if index.dim() == len(shape) > 1 and _below(index, shape, axis):
                 found = torch.zeros(shape, dtype=torch.int64)
                 found.scatter_add_(axis, index, torch.ones_like(index))
-                yield name, axis, found
+                yield name, axis, found, False
+            broadcast = [size if k == axis else 1 for k in range(len(shape))]
             found = torch.bincount(index.reshape(-1), minlength=size)
-            yield name, axis, found.reshape([size if k == axis else 1 for k in range(len(shape))])
+            yield name, axis, found.reshape(broadcast), False
+            if index.numel() == size:
+                yield name, axis, found[index.reshape(-1)].reshape(broadcast), True
 
 
 def _below(index: torch.Tensor, shape: tuple[int, ...], axis: int) -> bool:
@@ -173,9 +178,15 @@ def _below(index: torch.Tensor, shape: tuple[int, ...], axis: int) -> bool:
     return all(k == axis or have <= most for k, (have, most) in pairs)
 
 
-def repeated_index(evidence: Sequence[Evidence], name: str) -> Cause | None:
+def repeated_index(
+    evidence: Sequence[Evidence], name: str, *, by_chance: bool = False
+) -> Cause | None:
     """The cause that only what an index names more than once is wrong: it was assigned where it
-    should have been added up."""
+    should have been added up.
+
+    Args:
+        by_chance: whether it may be told of so few elements that this could be chance.
+    """
     measured = [item for item in evidence if bool(item.good.any())]
     if not measured:
         return None
@@ -185,20 +196,27 @@ def repeated_index(evidence: Sequence[Evidence], name: str) -> Cause | None:
     right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
     bad, count = int(wrong.sum()), int((wrong | right).sum())
     found = list(_row_counts(first))
-    if not bad or bad == count or math.comb(count, bad) < len(found) / MOST_CHANCE:
+    if not bad:
         return None
-    for index, axis, times in found:
+    if not by_chance and (bad == count or math.comb(count, bad) < len(found) / MOST_CHANCE):
+        return None
+    for index, axis, times, shared in found:
         repeated = (times > 1).expand(first.own.shape).reshape(-1)[first.elements]
-        if bool((wrong & ~repeated).any()) or bool((right & repeated).any()):
+        if bool((wrong & ~repeated).any()) or bool((right & repeated).any()) or repeated.all():
             continue
         return Cause(
             "repeated-index",
-            f"repeated-index: only what `{index}` names more than once is wrong in `{name}`"
+            f"repeated-index: only what {_named_twice(index, shared=shared)} is wrong in `{name}`"
             f"{_rows(times, axis)}",
             "add up what repeated indices contribute: index_add_, scatter_add_ or "
-            f"index_put_(…, accumulate=True) for `{name}`, in place of an assignment",
+            f"index_put_(…, accumulate=True){'' if shared else f' for `{name}`'}, in place of an "
+            "assignment",
         )
     return None
+
+
+def _named_twice(index: str, *, shared: bool) -> str:
+    return f"shares its `{index}` with others" if shared else f"`{index}` names more than once"
 
 
 def _rows(times: torch.Tensor, axis: int) -> str:

@@ -211,9 +211,14 @@ def diagnose(
     found: list[Cause | None] = [_shifted(usable, name)]
     if not any(found):
         regular = worded(pattern, name) if pattern is not None else pattern_cause(usable, name)
+        repeated = repeated_index(usable, name)
+        if repeated is None and regular is not None:
+            # Of few elements either may be chance; only one of them says why they are wrong.
+            repeated = repeated_index(usable, name, by_chance=True)
+            regular = regular if repeated is None else None
         found = [
             _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
-            repeated_index(usable, name),
+            repeated,
             range_cause(usable, name),
             regular,
         ]

@@ -146,6 +146,76 @@ def test_a_repeated_index_is_named_among_thousands():
     assert found.cause == "repeated-index"
 
 
+class Segments(torch.autograd.Function):
+    """x over the sum of its segment, whose backward assigns where it should add."""
+
+    @staticmethod
+    def forward(ctx, x, segment):
+        e = x.exp()
+        y = e / e.new_zeros(4).index_add(0, segment, e)[segment]
+        ctx.save_for_backward(y, segment)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        y, segment = ctx.saved_tensors
+        return Segments.within(y, g * y, segment, y.new_zeros(4).index_put), None
+
+    @staticmethod
+    def within(y, gy, segment, put):
+        return gy - y * put((segment,), gy)[segment]
+
+
+class BlockOfSegments(Segments):
+    """The same, added up; but the last two elements are skipped."""
+
+    @staticmethod
+    def backward(ctx, g):
+        y, segment = ctx.saved_tensors
+        found = g * y - y * y.new_zeros(4).index_add(0, segment, g * y)[segment]
+        return torch.cat([found[:-2], 0 * found[-2:]]), None
+
+
+def test_what_shares_its_index_is_named():
+    found = finding(Segments, draw(7), torch.tensor([1, 0, 2, 0, 3, 1, 1]))
+    assert found.cause == "repeated-index"
+    assert "(line " in found.cause_text  # forward's own operation is named
+
+
+def test_of_three_elements_a_repeated_index_says_more_than_a_block():
+    found = finding(Segments, draw(3), torch.tensor([1, 0, 0]))
+    assert found.cause == "repeated-index"
+    said = "only what shares its `segment` with others is wrong in `x`: indices 1, 2 along axis 0"
+    assert said in found.cause_text
+    assert "index_put_(…, accumulate=True), in place" in found.help
+
+
+def test_a_block_is_one_where_indices_repeat_elsewhere():
+    found = finding(BlockOfSegments, draw(7), torch.tensor([1, 0, 0, 2, 2, 1, 1]))
+    assert found.cause == "block"
+
+
+def test_a_count_for_each_element_is_a_factor():
+    def mean(x, segment):
+        sums = x.new_zeros(4).index_add(0, segment, x.sin())
+        return sums / segment.bincount(minlength=4).clamp(min=1)
+
+    class Mean(Segments):
+        @staticmethod
+        def forward(ctx, x, segment):
+            ctx.save_for_backward(x, segment)
+            return mean(x, segment)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, segment = ctx.saved_tensors
+            return g[segment] * x.cos(), None
+
+    found = finding(Mean, draw(7), torch.tensor([1, 0, 2, 0, 3, 1, 1]))
+    assert found.cause == "scaled"
+    assert "segment.bincount()[segment]" in found.cause_text
+
+
 class OverKept(torch.autograd.Function):
     """A mean over the labels that count; backward divides by the number of all."""
 
