@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The sets of each half. A set has a folder ``right``, a folder ``wrong`` and ``cases.py``.
 HALVES = {
     "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"),
-    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v"),
+    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w"),
 }
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
