@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+from gradlint.base.clock import had_seconds
 from gradlint.inputs._fitted import fit_construction
 from gradlint.inputs._given import from_function, from_option, samples_from
 from gradlint.inputs._infer import infer
+from gradlint.inputs._search import PATIENT_SECONDS
+from gradlint.inputs.not_found import NoInputsFound
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
+from gradlint.targets.build import made_otherwise
+
+#: Modules made with other arguments, where none of the inputs suits the first (heuristic: each
+#: takes a search, and equal sizes are the second guess).
+MOST_CONSTRUCTIONS = 3
 
 
 def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
@@ -30,9 +39,29 @@ def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
     """
     found = _given(op, settings, given)
     if found is None:
-        return infer(op, settings.seed)
+        return _inferred(op, settings.seed)
     fit_construction(op, found)
     return found
+
+
+def _inferred(op: Op, seed: int) -> list[Sample]:
+    """Inferred samples. Where a module takes none, and arguments of its constructor are guesses,
+    these may be at fault: it is made with others."""
+    started = had_seconds()
+    try:
+        return infer(op, seed)
+    except NoInputsFound:
+        for other in itertools.islice(made_otherwise(op), MOST_CONSTRUCTIONS):
+            if had_seconds() - started > PATIENT_SECONDS:
+                break
+            try:
+                samples = infer(other, seed)
+            except NoInputsFound:
+                continue
+            op.module, op.call = other.module, other.call
+            op.constructor, op.notes = other.constructor, other.notes
+            return samples
+        raise
 
 
 def _given(op: Op, settings: Settings, given: Any) -> list[Sample] | None:
