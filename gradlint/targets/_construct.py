@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections.abc
 import enum
+import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -401,7 +402,60 @@ def _of_class(cls: type, size: int) -> Any:
     known = {torch.dtype: torch.float32, torch.device: torch.device("cpu")}
     if cls in known or cls.__module__ in _NO_OBJECTS:
         return known.get(cls, NotImplemented)
-    return _from_signature(cls, size)
+    made = _from_signature(cls, size)
+    return _of_subclass(cls, size) if made is NotImplemented else made
+
+
+#: Classes of which a subclass is being made: one that takes another object of its own base, as a
+#: sum of operators does, is not made.
+_being_made: set[type] = set()
+
+#: Subclasses that are tried where a class itself can't be made (heuristic).
+_MOST_SUBCLASSES = 8
+
+
+def _of_subclass(cls: type, size: int) -> Any:
+    """An instance of a class that derives from one which is abstract, or can't be made itself."""
+    if cls in _being_made:
+        return NotImplemented
+    _being_made.add(cls)
+    try:
+        found = (_from_signature(other, size) for other in concrete_subclasses(cls))
+        return next((made for made in found if made is not NotImplemented), NotImplemented)
+    finally:
+        _being_made.discard(cls)
+
+
+def concrete_subclasses(cls: type) -> list[type]:
+    """Classes that derive from ``cls`` in its own package and are not abstract, those that need the
+    fewest arguments first."""
+    found: dict[type[Any], None] = {}
+    queue = collections.deque[type[Any]]([cls])
+    while queue:
+        derived = type.__subclasses__(queue.popleft())
+        queue.extend(other for other in derived if other not in found)
+        found.update(dict.fromkeys(derived))
+    package = cls.__module__.partition(".")[0]
+    own = [
+        other
+        for other in found
+        if other.__module__.partition(".")[0] == package and not inspect.isabstract(other)
+    ]
+    return simplest_first(own)[:_MOST_SUBCLASSES]
+
+
+def simplest_first(classes: Iterable[type]) -> list[type]:
+    """``classes``, those first that need the fewest arguments."""
+    return sorted(classes, key=lambda cls: len(_required(cls)))
+
+
+def instance_of(cls: type) -> Any:
+    """An instance of a class with guessed arguments; None where no guesses are taken."""
+    for sizes in _SIZES:
+        made = NotImplemented if inspect.isabstract(cls) else _from_signature(cls, sizes[0])
+        if made is not NotImplemented:
+            return made
+    return None
 
 
 def _from_signature(cls: type, size: int) -> Any:
