@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -35,6 +38,7 @@ from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
 from gradlint.targets.calls import Hint, call_hints
+from gradlint.targets.own_objects import own_objects
 
 #: Names that stand for the inputs of an attention together.
 _ATTENTION = ({"q", "k", "v"}, {"query", "key", "value"}, {"queries", "keys", "values"})
@@ -57,12 +61,18 @@ _MOST_MEMBERS = 16
 _ALONG_AN_AXIS = 2.0
 
 
-def gather(op: Op) -> list[Evidence]:
-    """One :class:`Evidence` for every parameter of ``op``, in order."""
+def gather(op: Op, held: Mapping[str, Any] = MappingProxyType({})) -> list[Evidence]:
+    """One :class:`Evidence` for every parameter of ``op``, in order.
+
+    Args:
+        op: the operator.
+        held: objects to pass for some of the parameters.
+    """
     found = _of_signature(op)
     _read(op, found)
     forward, _ = _forward(op)
     objects = objects_among(found, forward) if op.signature is not None else {}
+    objects = {name: read for name, read in objects.items() if name not in held}
     if objects:
         beyond = {item.name: item.beyond for item in found}
         found = _of_signature(op)
@@ -79,7 +89,63 @@ def gather(op: Op) -> list[Evidence]:
     for evidence in found:
         if evidence.passing == "varargs" and not evidence.length:
             evidence.weights = {"tensors": 5.0}
+        if evidence.name in held:
+            evidence.weights, evidence.values = {"value": _HELD}, [held[evidence.name]]
+            evidence.classes, evidence.fields = [], {}
     return found
+
+
+#: Weight of an object that was chosen (heuristic: more than that of an annotation).
+_HELD = 10.0
+
+
+def objects_for(op: Op) -> dict[str, list[Any]]:
+    """Parameter → objects of the package's own classes that it may be, for those that need one."""
+    found = _of_signature(op)
+    _read(op, found)
+    made = {
+        item.name: list(islice(_own_objects(op, item), _MOST_OBJECTS))
+        for item in found
+        if item.required and not item.fields and not item.path
+    }
+    return {name: objects for name, objects in made.items() if objects}
+
+
+#: Objects that are tried for one parameter.
+_MOST_OBJECTS = 3
+
+
+def _own_objects(op: Op, item: Evidence) -> Iterator[Any]:
+    owner = op.function or op.defining
+    module = getattr(owner, "__module__", None) or ""
+    classes = [
+        cls
+        for cls in dict.fromkeys([*item.classes, *_named_classes(op, item.name)])
+        if not issubclass(cls, (torch.Tensor, enum.Enum)) and cls.__module__ not in _NO_CLASSES
+    ]
+    hints = call_hints(owner) if owner is not None else []
+    by_self = any(call[item.name].name == "self" for call in hints if item.name in call)
+    if classes or item.called or by_self:
+        yield from own_objects(module, classes, item.called, item.read, by_self=by_self)
+
+
+def _named_classes(op: Op, name: str) -> list[type]:
+    """The class that the text of an annotation names."""
+    forward, _ = _forward(op)
+    parameters = op.signature.parameters if op.signature is not None else {}
+    text = parameters[name].annotation if name in parameters else None
+    if forward is None or not isinstance(text, str):
+        return []
+    try:
+        expression = ast.parse(text.strip("'\""), mode="eval").body
+    except SyntaxError:
+        return []
+    named = resolve(expression, getattr(forward, "__globals__", {}))
+    return [named] if isinstance(named, type) else []
+
+
+#: Modules whose classes are those of functions and containers.
+_NO_CLASSES = frozenset({"builtins", "typing", "types", "collections.abc"})
 
 
 def _count_by_held(op: Op, found: list[Evidence]) -> None:

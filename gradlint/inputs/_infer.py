@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 import torch
 
@@ -47,12 +49,13 @@ CUT_SHORT = (
 )
 
 
-def infer(op: Op, seed: int = 0) -> list[Sample]:
+def infer(op: Op, seed: int = 0, held: Mapping[str, Any] = MappingProxyType({})) -> list[Sample]:
     """Samples for ``op``, found by reading its code and trying.
 
     Args:
         op: the operator.
         seed: seed of the values; the same seed gives the same samples.
+        held: objects to pass for some of the parameters.
 
     Returns:
         The main sample, labelled "inferred", and at most three variants. ``notes`` say what was
@@ -63,7 +66,7 @@ def infer(op: Op, seed: int = 0) -> list[Sample]:
         Lacking: it did, since it needs something else that is not here.
     """
     with process_state_restored():
-        evidence = gather(op)
+        evidence = gather(op, held)
         search = Search(op, evidence, propose(op, evidence), seed)
         found = search.run()
         if found is None:

@@ -238,7 +238,7 @@ def _stacked(failed: FailedAttempt) -> Iterator[Plan]:
 def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:
     plan = failed.plan
     for name, guess in zip(plan.names, plan.guesses, strict=True):
-        if isinstance(guess, ValueGuess) and guess.value == axis and guess.kind == "int":
+        if isinstance(guess, ValueGuess) and guess.kind == "int" and guess.value == axis:
             for value in (-1, 0):
                 yield plan.changed(name, ValueGuess(value, "int"), 0.3)
     wanted = axis + 1 if axis >= 0 else -axis

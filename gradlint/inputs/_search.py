@@ -48,6 +48,7 @@ from gradlint.inputs._plan import (
 )
 from gradlint.inputs._proposals import Proposal, first_plan
 from gradlint.inputs._repairs import repairs
+from gradlint.inputs._sparse_parts import plans_of_sparse_parts
 from gradlint.inputs.documentation import documented_complex, documented_real, prose
 from gradlint.inputs.domains import DOMAINS, OF_SQUARES
 from gradlint.inputs.needed import Need, needed
@@ -261,7 +262,8 @@ class Search:
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         made_with = plans_of_constructor(self.op, self.evidence, first)
         blocks = plans_of_blocks(self.op, first)
-        for plan in (first, *examples, *made_with, *blocks, *_alternatives(first)):
+        sparse = plans_of_sparse_parts(self.op, first)
+        for plan in (first, *examples, *made_with, *blocks, *sparse, *_alternatives(first)):
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
+from gradlint.base.clock import had_seconds
 from gradlint.inputs._fitted import fit_construction
+from gradlint.inputs._gather import objects_for
 from gradlint.inputs._given import from_function, from_option, samples_from
 from gradlint.inputs._infer import infer
+from gradlint.inputs._search import PATIENT_SECONDS
+from gradlint.inputs.needed import Lacking
+from gradlint.inputs.not_found import NoInputsFound
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
+from gradlint.targets.build import made_otherwise
+
+#: Modules made with other arguments, where none of the inputs suits the first (heuristic: each
+#: takes a search, and equal sizes are the second guess).
+MOST_CONSTRUCTIONS = 3
 
 
 def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
@@ -30,9 +42,52 @@ def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
     """
     found = _given(op, settings, given)
     if found is None:
-        return infer(op, settings.seed)
+        return _inferred(op, settings.seed)
     fit_construction(op, found)
     return found
+
+
+def _inferred(op: Op, seed: int) -> list[Sample]:
+    """Inferred samples. Where an op takes none, it may be that arguments of a constructor which are
+    guesses are at fault, or that it takes objects of its own package's classes."""
+    started = had_seconds()
+    try:
+        return infer(op, seed)
+    except NoInputsFound as error:
+        samples = _otherwise(op, seed, started)
+        if samples is None:
+            raise error from None
+        return samples
+
+
+def _otherwise(op: Op, seed: int, started: float) -> list[Sample] | None:
+    ways = itertools.chain(
+        ((other, {}) for other in itertools.islice(made_otherwise(op), MOST_CONSTRUCTIONS)),
+        ((op, held) for held in _objects(op)),
+    )
+    for other, held in ways:
+        if had_seconds() - started > PATIENT_SECONDS:
+            return None
+        try:
+            samples = infer(other, seed, held)
+        except (NoInputsFound, Lacking):
+            continue
+        op.module, op.call = other.module, other.call
+        op.constructor, op.notes = other.constructor, other.notes
+        return samples
+    return None
+
+
+def _objects(op: Op) -> Iterator[dict[str, Any]]:
+    """Objects of the package's own classes for the parameters that need one: the likeliest, then
+    each of the others of one parameter."""
+    found = objects_for(op)
+    first = {name: objects[0] for name, objects in found.items()}
+    if first:
+        yield first
+    for name, objects in found.items():
+        for made in objects[1:]:
+            yield {**first, name: made}
 
 
 def _given(op: Op, settings: Settings, given: Any) -> list[Sample] | None:

@@ -33,6 +33,8 @@ def callables(name: str) -> list[Callable[..., Any]]:
     if re.search(r"dist|metric|cdist|covar|gram|kernel", name.lower()):
         distance = squared_distance if re.search(r"sq", name.lower()) else pairwise_distance
         return [distance, stand_in]
+    if re.search(r"(^|_|lin)solve", name.lower()):
+        return [linear_solution, stand_in]
     return [stand_in, pairwise_distance]
 
 
@@ -41,6 +43,20 @@ def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
     do not broadcast to it are replaced by their mean, so that each one gets a gradient."""
     found = _floating((*args, *kwargs.values()))
     return _joined(max(found, key=lambda item: (item.numel(), item.dim())), found)
+
+
+def linear_solution(matrix: Any, right: Any, *_: Any, **__: Any) -> torch.Tensor:
+    """The solution of the linear system of a matrix and a right-hand side. What solves anything
+    else takes another stand-in.
+
+    Raises:
+        TypeError: these two are no such system.
+        RuntimeError: their shapes don't fit; PyTorch's words tell how, and so which would.
+    """
+    if not isinstance(matrix, torch.Tensor) or not isinstance(right, torch.Tensor):
+        raise TypeError("a linear system is a matrix and a right-hand side")
+    dense = matrix if matrix.layout == torch.strided else matrix.to_dense()
+    return torch.linalg.solve(dense, right)
 
 
 def first_stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:

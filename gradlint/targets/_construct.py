@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections.abc
 import enum
+import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -98,29 +99,65 @@ def construct(cls: type[torch.nn.Module]) -> tuple[torch.nn.Module, dict[str, An
             except BaseException as error:
                 raise load_error(f"constructing `{cls.__name__}()`", error) from error
         tried: list[dict[str, Any]] = []
-        failure: BaseException | None = None
-        candidates = collections.deque[dict[str, Any]]()
-        guesses = _candidates(cls, required)
-        while candidates or (candidates := collections.deque(itertools.islice(guesses, 1))):
-            values = candidates.popleft()
-            if any(_alike(values, other) for other in tried):
-                continue
-            tried.append(values)
-            torch.manual_seed(_SEED)
-            try:
-                with _FilledMemory():
-                    module = cls(**values)
-            except BaseException as error:
-                failure = error
-                floating = {name: _floating(item) for name, item in values.items()}
-                if _NEEDS_FLOATS in str(error) and repr(floating) != repr(values):
-                    candidates.append(floating)
-                continue
-            if not _axis_is_size(module, values):
+        failures: list[BaseException] = []
+        empty: tuple[torch.nn.Module, dict[str, Any]] | None = None
+        for module, values in _made_by_guesses(cls, required, tried, failures):
+            if not _has_empty(module):
                 return module, values
+            empty = empty or (module, values)
+        if empty is not None:
+            return empty
+        failure = failures[-1] if failures else None
         raise _not_constructible(cls, required, tried, failure)
     finally:
         torch.set_rng_state(state)
+
+
+def other_constructions(
+    cls: type[torch.nn.Module], but: Mapping[str, Any]
+) -> Iterator[tuple[torch.nn.Module, dict[str, Any]]]:
+    """Further instances of a module class, with the arguments that were guessed for each: those
+    that :func:`construct` would have tried, had it been refused those that it chose.
+
+    Args:
+        but: the arguments that were chosen.
+    """
+    state = torch.get_rng_state()
+    try:
+        required = [item for item in _required(cls) if item.name in but]
+        if len(required) == len(but):
+            yield from _made_by_guesses(cls, required, [dict(but)], [])
+    finally:
+        torch.set_rng_state(state)
+
+
+def _made_by_guesses(
+    cls: type[torch.nn.Module],
+    required: list[Parameter],
+    tried: list[dict[str, Any]],
+    failures: list[BaseException],
+) -> Iterator[tuple[torch.nn.Module, dict[str, Any]]]:
+    """Instances of ``cls`` with guesses for the required arguments. What was tried is added to
+    ``tried``, which is not tried again, and what was raised to ``failures``."""
+    candidates = collections.deque[dict[str, Any]]()
+    guesses = _candidates(cls, required)
+    while candidates or (candidates := collections.deque(itertools.islice(guesses, 1))):
+        values = candidates.popleft()
+        if any(_alike(values, other) for other in tried):
+            continue
+        tried.append(values)
+        torch.manual_seed(_SEED)
+        try:
+            with _FilledMemory():
+                module = cls(**values)
+        except BaseException as error:
+            failures.append(error)
+            floating = {name: _floating(item) for name, item in values.items()}
+            if _NEEDS_FLOATS in str(error) and repr(floating) != repr(values):
+                candidates.append(floating)
+            continue
+        if not _axis_is_size(module, values):
+            yield module, values
 
 
 def construct_with(cls: type[torch.nn.Module], values: Mapping[str, Any]) -> torch.nn.Module:
@@ -322,6 +359,10 @@ def _by_annotation(annotation: Any, size: int, name: str) -> Any:
         return tuple(parts) if origin is tuple else parts
     if origin in (collections.abc.Sequence, collections.abc.Iterable):
         return _floats(inner, list) or [size, size + 1]
+    if origin in _COLLECTIONS and inner and get_origin(inner[0]) in (*_COLLECTIONS, tuple):
+        # One in each, so that a flat list beside them, of two, has one for each of theirs.
+        parts = [_by_annotation(inner[0], size + k, name) for k in range(2)]
+        return [list(part)[:1] if type(part) is list else part for part in parts]
     if origin in (tuple, list) or annotation in (tuple, list):
         made: Callable[[Iterable[Any]], Any] = list if list in (origin, annotation) else tuple
         return _floats(inner, made) or made([size, size])
@@ -361,7 +402,60 @@ def _of_class(cls: type, size: int) -> Any:
     known = {torch.dtype: torch.float32, torch.device: torch.device("cpu")}
     if cls in known or cls.__module__ in _NO_OBJECTS:
         return known.get(cls, NotImplemented)
-    return _from_signature(cls, size)
+    made = _from_signature(cls, size)
+    return _of_subclass(cls, size) if made is NotImplemented else made
+
+
+#: Classes of which a subclass is being made: one that takes another object of its own base, as a
+#: sum of operators does, is not made.
+_being_made: set[type] = set()
+
+#: Subclasses that are tried where a class itself can't be made (heuristic).
+_MOST_SUBCLASSES = 8
+
+
+def _of_subclass(cls: type, size: int) -> Any:
+    """An instance of a class that derives from one which is abstract, or can't be made itself."""
+    if cls in _being_made:
+        return NotImplemented
+    _being_made.add(cls)
+    try:
+        found = (_from_signature(other, size) for other in concrete_subclasses(cls))
+        return next((made for made in found if made is not NotImplemented), NotImplemented)
+    finally:
+        _being_made.discard(cls)
+
+
+def concrete_subclasses(cls: type) -> list[type]:
+    """Classes that derive from ``cls`` in its own package and are not abstract, those that need the
+    fewest arguments first."""
+    found: dict[type[Any], None] = {}
+    queue = collections.deque[type[Any]]([cls])
+    while queue:
+        derived = type.__subclasses__(queue.popleft())
+        queue.extend(other for other in derived if other not in found)
+        found.update(dict.fromkeys(derived))
+    package = cls.__module__.partition(".")[0]
+    own = [
+        other
+        for other in found
+        if other.__module__.partition(".")[0] == package and not inspect.isabstract(other)
+    ]
+    return simplest_first(own)[:_MOST_SUBCLASSES]
+
+
+def simplest_first(classes: Iterable[type]) -> list[type]:
+    """``classes``, those first that need the fewest arguments."""
+    return sorted(classes, key=lambda cls: len(_required(cls)))
+
+
+def instance_of(cls: type) -> Any:
+    """An instance of a class with guessed arguments; None where no guesses are taken."""
+    for sizes in _SIZES:
+        made = NotImplemented if inspect.isabstract(cls) else _from_signature(cls, sizes[0])
+        if made is not NotImplemented:
+            return made
+    return None
 
 
 def _from_signature(cls: type, size: int) -> Any:
@@ -440,6 +534,13 @@ def _object(name: str, size: int) -> Any:
     return size
 
 
+def _has_empty(module: torch.nn.Module) -> bool:
+    """Whether a parameter has no elements: a width that was halved too often. Of one that waits for
+    its first input nothing is known."""
+    own = (item for item in module.parameters() if not torch.nn.parameter.is_lazy(item))
+    return any(not item.numel() for item in own)
+
+
 def _axis_is_size(module: torch.nn.Module, values: dict[str, Any]) -> bool:
     # `dim` names an axis in softmax-like modules and a width in layers; widths make parameters.
     guessed = any(name in _AXIS and value == -1 for name, value in values.items() if _plain(value))
@@ -450,9 +551,14 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (int, float, str, bool))
 
 
+def _comparable(value: Any) -> bool:
+    """Whether it is plain, or a list or tuple of what is."""
+    return _plain(value) or (isinstance(value, (list, tuple)) and all(map(_comparable, value)))
+
+
 def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return all(
-        _plain(value) and _plain(other[name]) and value == other[name]
+        _comparable(value) and _comparable(other[name]) and value == other[name]
         for name, value in one.items()
     )
 

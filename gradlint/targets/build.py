@@ -6,7 +6,7 @@ import enum
 import functools
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -15,7 +15,12 @@ import torch
 from gradlint.base.errors import TargetError
 from gradlint.model.op import Op
 from gradlint.targets import source
-from gradlint.targets._construct import construct, construct_with, shown_call
+from gradlint.targets._construct import (
+    construct,
+    construct_with,
+    other_constructions,
+    shown_call,
+)
 from gradlint.targets._library import is_library_op, library_op, signature_of_schema
 from gradlint.targets.intent import attribute, ignores_of, intent_of, order_of, samples_of
 from gradlint.targets.load_error import attempt, short_repr
@@ -129,6 +134,14 @@ def made_anew(op: Op, values: dict[str, Any]) -> Op:
         LoadError: the constructor raised.
     """
     return _by_guess(construct_with(type(op.module), values), op.name, values)  # type: ignore[arg-type]
+
+
+def made_otherwise(op: Op) -> Iterator[Op]:
+    """Ops of modules like that of ``op``, each made with the next guesses for the arguments of its
+    constructor."""
+    if op.module is not None and op.constructor_guessed:
+        for module, values in other_constructions(type(op.module), op.constructor):
+            yield _by_guess(module, op.name, values)
 
 
 def _constructed(cls: type[torch.nn.Module], name: str | None, values: Mapping[str, Any]) -> Op:

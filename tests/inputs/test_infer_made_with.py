@@ -11,6 +11,9 @@ from torch.autograd import Function
 
 import gradlint
 from gradlint.inputs._infer import infer
+from gradlint.inputs.not_found import NoInputsFound
+from gradlint.inputs.samples import samples_for
+from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
 
 
@@ -188,3 +191,68 @@ def test_gradients_of_a_pair_are_judged() -> None:
         (report,) = gradlint.check(module, seed=0, order=1, select=["GL0", "GL4"]).targets
         loud = [f for f in report.findings if f.severity in ("error", "warning")]
         assert {(f.code, f.input) for f in loud} == {("GL401", name) for name in expected}
+
+
+class Residual(nn.Module):
+    """A sum of what has the inner and the outer number of channels."""
+
+    def __init__(self, inner: int, outer: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inner, outer, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Twice.apply(self.conv(x) + x)
+
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return 2 * g
+
+
+class Thrice(Twice):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return 3 * g
+
+
+class ResidualWrongly(Residual):
+    def forward(self, x: Tensor) -> Tensor:
+        return Thrice.apply(self.conv(x) + x)
+
+
+class Refusing(Residual):
+    def forward(self, x: Tensor) -> Tensor:
+        raise ValueError(f"not {self.conv.in_channels}")
+
+
+@pytest.mark.parametrize(("cls", "verdict"), [(Residual, "pass"), (ResidualWrongly, "fail")])
+def test_a_module_that_takes_nothing_is_made_with_other_guesses(cls: type, verdict: str):
+    op = from_object(cls)
+    assert op.constructor == {"inner": 4, "outer": 3}
+    assert samples_for(op, Settings())[0].args[0].shape[1] == 4
+    assert op.constructor == {"inner": 4, "outer": 4}
+    assert op.call is op.module
+    assert op.notes == [
+        f"constructed as {cls.__name__}(inner=4, outer=4); the arguments are guesses"
+    ]
+    assert gradlint.check(cls, order=1).targets[0].verdict == verdict
+
+
+def test_what_is_refused_is_told_of_the_first_guess():
+    op = from_object(Refusing)
+    with pytest.raises(NoInputsFound) as caught:
+        samples_for(op, Settings())
+    assert "not 4" in caught.value.attempts[0][1]
+    assert op.constructor == {"inner": 4, "outer": 3}
+
+
+def test_arguments_that_were_told_stay():
+    op = from_object(Residual, constructor={"inner": 4, "outer": 3})
+    with pytest.raises(NoInputsFound):
+        samples_for(op, Settings())
+    assert op.constructor == {"inner": 4, "outer": 3}

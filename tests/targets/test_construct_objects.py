@@ -12,7 +12,12 @@ import pytest
 import torch
 from torch import nn
 
-from gradlint.targets._construct import Attributes, attributes_read, construct
+from gradlint.targets._construct import (
+    Attributes,
+    attributes_read,
+    construct,
+    other_constructions,
+)
 from gradlint.targets.load_error import LoadError
 
 
@@ -416,3 +421,62 @@ def test_collections_of_numbers_stay_numbers():
     sized = construct(Sized)[0]
     assert all(type(size) is int for size in sized.sizes)
     assert all(type(ratio) is float for ratio in sized.ratios)
+
+
+class Bottleneck(nn.Module):
+    """A quarter of the channels in the middle: of three, none."""
+
+    def __init__(self, inner: int, outer: int):
+        super().__init__()
+        self.first = nn.Conv2d(inner, outer // 4, 1)
+        self.second = nn.Conv2d(outer // 4, outer, 1)
+
+
+class Reserved(nn.Module):
+    """An empty parameter that is meant: no other arguments make it larger."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.reserved = nn.Parameter(torch.empty(0))
+
+
+class Lazy(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.inner = nn.LazyLinear(width)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_other_sizes_where_a_parameter_would_be_empty():
+    module, values = construct(Bottleneck)
+    assert values == {"inner": 4, "outer": 4}
+    assert module.first.weight.shape == (1, 4, 1, 1)
+
+
+@pytest.mark.parametrize("cls", [Reserved, Lazy])
+def test_the_first_sizes_where_no_others_help(cls):
+    assert construct(cls)[1] == {"width": 4}
+
+
+def test_the_next_guesses_are_others():
+    _, chosen = construct(Chain)
+    others = [values for _, values in other_constructions(Chain, chosen)]
+    assert [chosen, *others][:2] == [{"widths": [4, 5]}, {"widths": [8, 9]}]
+    assert all(values != chosen for values in others)
+
+
+class Stages(nn.Module):
+    """Units of stages, and a rate for each of the units."""
+
+    def __init__(self, channels: list[list[int]], rates: list[float]):
+        super().__init__()
+        widths = [width for stage in channels for width in stage]
+        self.units = nn.ModuleList(nn.Linear(width, width) for width in widths)
+        self.rates = [rates[k] for k in range(len(widths))]
+
+
+def test_lists_of_lists_hold_as_many_as_a_flat_list():
+    module, values = construct(Stages)
+    assert values == {"channels": [[4], [5]], "rates": [0.5, 0.75]}
+    assert [unit.in_features for unit in module.units] == [4, 5]
