@@ -694,7 +694,19 @@ class FurtherSamples:
                 seen, sample = elsewhere, other
         if designed.only_if_seen and _same(seen.outputs, self.subject.run.outputs):
             seen.verdict = REFUSED
+        if designed.unlike is not None and self._is_alike(designed.unlike, sample, seen):
+            seen.verdict = REFUSED
         return seen, sample
+
+    def _is_alike(self, op: Op, sample: Sample, seen: JudgementElsewhere) -> bool:
+        """Whether another form of the op returns the same at ``sample``, or nothing."""
+        there = Subject(op, sample, self.subject.settings).problem
+        try:
+            return _same(there.forward(), seen.outputs)
+        except OpRaised:
+            return True
+        finally:
+            self.subject.problem.forward_calls += there.forward_calls
 
     def _first_taken(
         self, samples: Sequence[Sample], designed: Designed

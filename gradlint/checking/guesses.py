@@ -9,6 +9,7 @@ these become the sample, on which all rules run. Wrong at all of them, the fault
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ import torch
 from gradlint.experiments.call_budget import SINGLE_DIRECTION, decide_within
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.documentation import prose
 from gradlint.model.report import Finding
 from gradlint.model.sample import Sample
 from gradlint.numerics.decide import decide
@@ -26,6 +28,13 @@ from gradlint.trace.op_io import OpRaised
 
 #: Findings that put a guess in question: first derivatives at the sample itself.
 QUESTIONED = ("GL004", "GL102", "GL201", "GL401")
+
+#: What documentation says of a matrix of which one triangle is read: "only the lower triangle of
+#: ``L`` is used".
+_READ = (
+    r"(?i)\bonly (?:the |its )?(?:lower|upper)[- ]triang\w+(?: part| half)?(?: of)? (?:the )?"
+    r"`*{name}`* (?:is|are) (?:ever )?(?:read|used|accessed|referenced)\b"
+)
 
 #: Other guesses that are judged at most.
 MOST = 8
@@ -92,9 +101,16 @@ def guess_otherwise(subject: Subject) -> Questioned:
 
 
 def _made_triangular(subject: Subject) -> frozenset[str]:
-    """The inputs of which forward takes a triangle itself: it is meant for whole matrices, and the
-    gradient of what it leaves out is zero."""
+    """The inputs of which forward takes a triangle itself, or of which the documentation says that
+    it reads one alone: it is meant for whole matrices, and the gradient of what it leaves out is
+    zero."""
     return subject.once(_find_made_triangular)
+
+
+def _said_to_be_read(subject: Subject, name: str) -> bool:
+    """Whether documentation says that only a triangle of an input is read."""
+    text = prose(subject.op.defining) if subject.op.defining is not None else ""
+    return re.search(_READ.format(name=re.escape(name)), " ".join(text.split())) is not None
 
 
 def _find_made_triangular(subject: Subject) -> frozenset[str]:
@@ -104,12 +120,14 @@ def _find_made_triangular(subject: Subject) -> frozenset[str]:
             subject.problem.forward()
     except (OpRaised, RuntimeError):
         return frozenset()
-    return frozenset(
+    named = subject.sample.named_tensors(subject.op.signature)
+    taken = {
         name
-        for name, tensor in subject.sample.named_tensors(subject.op.signature)
+        for name, tensor in named
         for other in watched.triangles
         if tensor.shape == other.shape and torch.equal(tensor.detach(), other)
-    )
+    }
+    return frozenset(taken | {name for name, _ in named if _said_to_be_read(subject, name)})
 
 
 def _is_wrong(subject: Subject) -> bool:

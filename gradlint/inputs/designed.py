@@ -46,6 +46,7 @@ class Designed:
         only_if_seen: whether there is something to judge only where outputs differ from those of
             the first sample.
         must_run: whether backward has to run where forward does.
+        unlike: another form of the op: there is something to judge only where its outputs differ.
     """
 
     sample: Sample
@@ -56,6 +57,7 @@ class Designed:
     op: Op | None = None
     only_if_seen: bool = False
     must_run: bool = False
+    unlike: Op | None = None
 
 
 def replaced(

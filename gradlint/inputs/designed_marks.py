@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +17,22 @@ from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 from gradlint.targets.signature import signature_of
 
+#: A tensor and its name.
+_Named = tuple[str, torch.Tensor]
+
 
 def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with the number that stands for "ignore" among the indices: by its argument's
     value, such as -100, and by moving the argument to an index that occurs. It may be an argument
-    of forward, or of the constructor of a module."""
+    of forward, or of the constructor of a module. A module that was given is not made anew: the
+    number that it has is put among the indices."""
     indices = [
         (name, tensor)
         for name, tensor in sample.named_tensors(op.signature)
         if domain_of(sample, name) in ("indices", "sizes") and tensor.numel() > 1
     ]
     labels = [(n, t) for n, t in indices if domain_of(sample, n) == "indices"]
+    yield from _held(op, sample, labels)
     for argument, value, made in _marks(op, sample) if indices else ():
         padding = _names.stops_gradients(argument) or (
             value is None and _names.marks_entries(argument)
@@ -37,6 +43,30 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
             continue
         for name, tensor in indices if below or named else labels:
             yield from _marked(sample, argument, value, name, tensor, padding, made)
+
+
+def _held(op: Op, sample: Sample, labels: Sequence[_Named]) -> Iterator[Designed]:
+    """``sample`` with the row that a given module leaves out among the indices, where it has the
+    number of that row as an attribute, which none of them is. Forward has to leave it out, too: it
+    returns something else where the module has no such number."""
+    module = op.module
+    if module is None or op.constructor:
+        return
+    for attribute, value in vars(module).items():
+        if not _names.stops_gradients(attribute) or type(value) is not int or value < 0:
+            continue
+        try:
+            other = copy.deepcopy(module)
+        except Exception:  # of a module that can't be copied: anything
+            return
+        setattr(other, attribute, None)
+        unlike = replace(op, module=other, call=other)
+        for name, tensor in labels:
+            if not bool((tensor == value).any()):
+                flat = tensor.reshape(-1).clone()
+                flat[::3] = value
+                label = f"where {attribute}={value} occurs in `{name}`"
+                yield replace(replaced(sample, tensor, flat, label), unlike=unlike)
 
 
 #: The op and the sample with another value of an argument; None where there is no such op.

@@ -253,3 +253,56 @@ def test_what_takes_absolute_values_takes_both_signs() -> None:
 )
 def test_one_sign_that_nothing_speaks_against_is_kept(forward: Any, backward: Any) -> None:
     assert red(check(op(forward, backward), X.abs() / 3)) == []
+
+
+class _Bag(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, table, rows, padding_idx):
+        kept = rows != (-1 if padding_idx is None else padding_idx)
+        ctx.save_for_backward(table, rows, kept)
+        return (table[rows] * kept[..., None]).sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        table, rows, kept = ctx.saved_tensors
+        each = (g[:, None] * kept[..., None]).reshape(-1, table.shape[1])
+        return torch.zeros_like(table).index_add(0, rows.reshape(-1), each), None, None
+
+
+class _BagOfAll(_Bag):
+    @staticmethod
+    def backward(ctx, g):
+        table, rows, _ = ctx.saved_tensors
+        each = g[:, None].expand(*rows.shape, -1).reshape(-1, table.shape[1])
+        return torch.zeros_like(table).index_add(0, rows.reshape(-1), each), None, None
+
+
+class _Frozen(_BagOfAll):
+    """The row of the padding is read and gets no gradient, as that of torch's own embedding."""
+
+    @staticmethod
+    def forward(ctx, table, rows, padding_idx):
+        ctx.save_for_backward(table, rows, rows != padding_idx)
+        return table[rows].sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return _Bag.backward(ctx, g)
+
+
+class Bag(torch.nn.Module):
+    def __init__(self, function: Any, padding_idx: int) -> None:
+        super().__init__()
+        self.function, self.padding_idx = function, padding_idx
+        self.table = torch.nn.Parameter(torch.cat([X, 0.5 * X[:2]]).double())
+
+    def forward(self, rows):
+        return self.function.apply(self.table, rows, self.padding_idx)
+
+
+def test_padding_of_a_given_module_occurs_among_the_indices() -> None:
+    rows = T([[0, 2, 1], [1, 1, 3]])
+    (text,) = red(check(Bag(_BagOfAll, 4), rows))
+    assert text == "GL401 wrong gradient for `table` where padding_idx=4 occurs in `rows`"
+    assert red(check(Bag(_Bag, 4), rows)) == []
+    assert red(check(Bag(_Frozen, 4), rows)) == []

@@ -655,6 +655,26 @@ def substituted_wrong(ctx, g):
     return -of_a, of_b
 
 
+def substituted_by_half(ctx, A, B):
+    """Solves a system by substitution. Only the lower triangle of `A` is read.
+
+    Args:
+        A: (m, m) coefficient matrix, lower triangular.
+        B: (m, p) right-hand sides.
+    """
+    return substituted(ctx, A, B)
+
+
+def substituted_by_half_right(ctx, g):
+    of_a, of_b = substituted_right(ctx, g)
+    return of_a.tril(), of_b
+
+
+def test_what_is_said_not_to_be_read_has_no_gradient() -> None:
+    assert red(check(op(substituted_by_half, substituted_by_half_right))) == []
+    assert red(check(op(substituted_by_half, substituted_right))) == [("GL401", "A")]
+
+
 def substituted_sparsely(ctx, A, B):
     """Solves a system by substitution.
 
