@@ -235,7 +235,11 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
                 thin = (*shape[:where], "=1", *shape[where:])
                 found.append((TensorGuess(thin, dtype, domain, grad), cost - 0.2))
         found.append((TensorGuess(shape, dtype, domain, grad), cost))
-    return found
+    binary = dtype == "int" and domain == "real" and item.domain == "binary"
+    return [
+        (replace(guess, high=2) if binary and isinstance(guess, TensorGuess) else guess, cost)
+        for guess, cost in found
+    ]
 
 
 def integer_domain(name: str, integers: list[str]) -> str:

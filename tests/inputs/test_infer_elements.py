@@ -252,6 +252,29 @@ class SidesOfAny(Sides):
     """A loss for labels in [0, 1]."""
 
 
+class Picks(Function):
+    """x (N,), kept where kept: (N,) int64, 0 or 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+        if kept.is_floating_point():
+            raise TypeError("integers")
+        ctx.save_for_backward(kept)
+        return x * kept
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (kept,) = ctx.saved_tensors
+        return torch.where(kept == 1, grad, torch.zeros_like(grad)), None
+
+
+def test_integers_that_are_zero_or_one() -> None:
+    kept = infer(from_object(Picks), 0)[0].args[1]
+    assert kept.dtype == torch.int64
+    assert set(kept.tolist()) == {0, 1}
+    assert gradlint.check(Picks, order=1, seed=0).ok
+
+
 def test_labels_that_are_zero_or_one() -> None:
     op = from_object(Sides)
     samples = infer(op, 0)
