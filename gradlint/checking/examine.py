@@ -317,7 +317,7 @@ def examine(
         emit(_covered(op, variants, coverage))
     if first is not None and any(rule.code.startswith(_FIRST_ORDER) for rule in rules):
         others = [sample for sample in variants if _is_optional(first.sample, sample)]
-        _look_further(first, others, rules, once, done, once.told, asked, witness)
+        _look_further(first, others, variants, rules, once, done, once.told, asked, witness)
         emit(_covered(op, variants, coverage))
     emit(confirmable(first))
 
@@ -409,6 +409,7 @@ def _is_optional(first: Sample, sample: Sample) -> bool:
 def _look_further(
     first: Subject,
     others: Sequence[Sample],
+    given: Sequence[Sample],
     rules: Sequence[Rule],
     emit: Emit,
     done: frozenset[tuple[str, str]],
@@ -416,7 +417,8 @@ def _look_further(
     asked: TorchAsked,
     witness: Witness | None,
 ) -> None:
-    """Look at further samples, which differ from that of ``first``, or from one of ``others``."""
+    """Look at further samples, which differ from that of ``first``, or from one of ``others``;
+    ``given`` are all samples."""
 
     def explain(op: Op, sample: Sample, codes: tuple[str, ...]) -> None:
         def with_words(event: Event) -> None:
@@ -429,7 +431,7 @@ def _look_further(
         _examine_sample(there, wanted, with_words, done, asked, first=False, witness=witness)
 
     with phase("rule"), preserved_state():
-        FurtherSamples(first, emit, done, explain, told, others).run()
+        FurtherSamples(first, emit, done, explain, told, others, given).run()
 
 
 def described_sample(op: Op, sample: Sample) -> SampleReport:

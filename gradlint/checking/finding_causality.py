@@ -20,7 +20,7 @@ ROOTS: dict[str, tuple[str, ...]] = {
 }
 
 #: Inputs of another kind than the sample's, made by a check.
-BEYOND = frozenset({"other-rank", "no-dimensions", "empty", "special", "extreme"})
+BEYOND = frozenset({"other-rank", "no-dimensions", "empty", "left-out", "special", "extreme"})
 
 #: A gradient that is wrong at the sample, and what it explains where that is seen only at inputs of
 #: another kind: a missing mask or epsilon also divides by zero where all elements are zero.

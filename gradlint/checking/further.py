@@ -71,6 +71,7 @@ from gradlint.inputs.designed_kinds import (
 from gradlint.inputs.designed_lists import one_more
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_masks import mixed_masks
+from gradlint.inputs.designed_optionals import LeftOut
 from gradlint.inputs.designed_orders import ranking, with_ties
 from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
@@ -83,6 +84,7 @@ from gradlint.inputs.designed_values import (
     on_the_other_side,
     other_values,
     up_to_limits,
+    with_other_signs,
 )
 from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.resized import alike_where_unlike, resizable, tensors_of, within_bounds
@@ -158,6 +160,7 @@ class FurtherSamples:
         explain: runs the rules of some codes on a sample where something is wrong.
         told: names of the inputs whose gradient was found wrong so far; ``explain`` adds to it.
         others: samples with another optional argument given or left out.
+        given: all samples of the op.
     """
 
     subject: Subject
@@ -166,11 +169,13 @@ class FurtherSamples:
     explain: Callable[[Op, Sample, tuple[str, ...]], None]
     told: set[str]
     others: Sequence[Sample] = ()
+    given: Sequence[Sample] = ()
     _spent: dict[bool, int] = field(default_factory=lambda: {False: 0, True: 0})
     _refused: set[str] = field(default_factory=set)
     _taken: dict[str, list[Any]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
     _in_backward: Comparisons | None = None
+    _until: float = math.inf
 
     def run(self) -> None:
         """Look at one sample after the other, while there are calls and time left."""
@@ -232,11 +237,11 @@ class FurtherSamples:
         )
 
     def _look_at_all(self) -> None:
-        until = had_seconds() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
+        self._until = had_seconds() + SHARE_OF_TIMEOUT * self.subject.settings.timeout
         for designed in map(_bounded, self._designed()):
             if alike_where_unlike(designed.sample):
                 continue
-            if had_seconds() >= until or not affords_another(self.subject):
+            if had_seconds() >= self._until or not affords_another(self.subject):
                 return
             several = len(designed.sample.moved) > 1
             if self._spent[several] >= (MOST_CALLS_OF_SEVERAL if several else MOST_CALLS):
@@ -262,6 +267,8 @@ class FurtherSamples:
         sample = with_seen_domains(op, self.subject.sample)
         inferred = sample.origin == "inferred"
         yield from other_arguments(op, sample, seed)
+        with_optionals = [] if inferred else [*self._with_left_out(sample)]
+        yield from with_optionals
         if inferred and self.subject.coverage is not None:
             divisors = self.subject.coverage.divisors()
             yield from smaller_blocks(op, sample, divisors, seed)
@@ -283,12 +290,27 @@ class FurtherSamples:
         if inferred:
             yield from self._of_constructions(sample, watched)
             yield from constructions_with_optionals(op, self.others)
-        yield from other_optionals(op, self.others, self._taken, seed)
+        others = [*self.others, *(designed.sample for designed in with_optionals)]
+        yield from other_optionals(op, others, self._taken, seed)
         yield from several_arguments(op, sample, self._taken, seed, self._refused)
         yield from broadcast(op, sample)
         if inferred:
             yield from batched_alone(op, sample)
             yield from other_values(op, sample)
+
+    def _with_left_out(self, sample: Sample) -> Iterator[Designed]:
+        """Samples with optional tensors that no given one has."""
+        subject, problem = self.subject, self.subject.problem
+
+        def affords(calls: int) -> bool:
+            return had_seconds() < self._until and affords_another(subject, calls)
+
+        left_out = LeftOut(subject.op, sample, self.given, subject.seed, affords)
+        try:
+            yield from left_out.made()
+        finally:
+            problem.forward_calls += left_out.forward_calls
+            problem.backward_calls += left_out.backward_calls
 
     def _of_meanings(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
         """Samples that forward treats in another way, of the same kind as inputs that were given,
@@ -305,6 +327,8 @@ class FurtherSamples:
         self._in_backward = self._backward_watched() if sample.origin == "inferred" else None
         beside = self._in_backward.thresholds if self._in_backward is not None else []
         yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+        if sample.origin != "inferred":
+            yield from with_other_signs(op, sample, watched.signed)
         if sample.origin == "inferred":
             compared = watched.compared.items()
             yield from on_the_other_side(op, sample, [(i.tensor, i.threshold) for _, i in compared])
@@ -580,7 +604,7 @@ class FurtherSamples:
         """Note that arguments were judged at other values than the first sample's."""
         coverage = self.subject.coverage
         if coverage is not None and seen.verdict in (RIGHT, WRONG, NOT_FINITE):
-            coverage.moved |= designed.moved.keys()
+            coverage.moved |= {*designed.moved, *sample.moved}
             if any(tensor.is_complex() for _, tensor in sample.named_tensors(None)):
                 coverage.moved.add(COMPLEX)
 

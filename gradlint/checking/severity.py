@@ -28,7 +28,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
     (
         "warning",
         "silently wrong, or NaN, outside of that kind only: another number of axes, no dimensions,"
-        " no elements, all elements of an input special at once, extreme magnitudes, and NaN at a"
+        " no elements, an optional tensor that the given inputs leave out, all elements of an input"
+        " special at once, extreme magnitudes, and NaN at a"
         " single zero where all given values have one sign, or at a one where they lie between zero"
         " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
         " gradlint moved an option; a wrong"

@@ -17,6 +17,10 @@ MOST_WRONG = 0.7
 #: Names of the first two axes of a matrix.
 ROWS = ("row", "column")
 
+#: Indices along an axis from which on it is no chance that only the first and the last are wrong:
+#: they are one of ten pairs of five (heuristic, as MOST_CHANCE of causes).
+FEWEST_WITH_ENDS = 5
+
 #: How words about several rows, columns or indices begin.
 _PLURALS = ("rows ", "columns ", "indices ", "the first and the last ")
 
@@ -115,6 +119,7 @@ def _product(pattern: Pattern, name: str) -> Cause:
             f"look at how backward treats index {number} of axis {axis}",
         )
     verb = "are" if words.startswith(_PLURALS) else "is"
+    few = isinstance(pick, tuple) and pattern.shape[axis] < FEWEST_WITH_ENDS
     helps = {
         "one-slice": "look at how backward treats {where}",
         "periodic": "look at strides and loop steps in backward: {where} may be skipped or "
@@ -124,9 +129,11 @@ def _product(pattern: Pattern, name: str) -> Cause:
         "block": "look at block sizes and bounds in backward: {where} may be skipped or "
         "written twice",
     }
+    # What the right ones between have in common may as well be their values.
+    chance = f": the first and the last of {pattern.shape[axis]}, which may be chance"
     return Cause(
         slug,
-        f"{slug}: only {words} of `{name}` {verb} wrong",
+        f"{slug}: only {words} of `{name}` {verb} wrong{chance if few else ''}",
         helps[slug].format(where=words),
     )
 
@@ -147,6 +154,8 @@ def _words(axis: int, pick: Pick, shape: Sequence[int]) -> str:
     noun = ROWS[axis] if matrix else "index"
     plural = f"{noun}s" if matrix else "indices"
     over = "" if matrix else f" along axis {axis}"
+    if isinstance(pick, tuple) and size < FEWEST_WITH_ENDS:
+        return f"{plural} {' and '.join(map(str, pick))}{over}"
     if isinstance(pick, tuple):
         return f"the first and the last {noun}{over}"
     assert pick is not None

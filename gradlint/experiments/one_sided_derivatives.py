@@ -56,6 +56,11 @@ class DerivativePair:
     scale: float = 0.0
 
     @property
+    def known(self) -> bool:
+        """Whether there is one on some side."""
+        return self.right is not None or self.left is not None
+
+    @property
     def smooth(self) -> bool:
         """Whether both sides have the same derivative."""
         if self.right is None or self.left is None:

@@ -354,16 +354,21 @@ class _Search:
         tensor: int | None = None,
     ) -> Iterator[Other]:
         """Forward in which a value moves as many times as far as explains the first slopes, if that
-        is one of :data:`FACTORS`."""
+        is one of :data:`FACTORS`, or what makes a sum of a mean, or a mean of a sum."""
         self.tried += 1
         held = self._slopes(self._altered(calls, alteration), self.directions[0])
         true = self.true[0]
         if held is None or true is None:
             return
-        factor = _factor(held, true)
-        if factor is not None:
-            changed = replace(alteration, factor=factor)
-            yield Other(self._altered(calls, changed), _counts(runs[0].site, factor, tensor))
+        exchanged = _exchanged_reduction(runs) if alteration.part == RESULT else None
+        factor = _factor(held, true, () if exchanged is None else (exchanged,))
+        if factor is None:
+            return
+        changed = replace(alteration, factor=factor)
+        cause = _counts(runs[0].site, factor, tensor)
+        if factor == exchanged and factor not in FACTORS:
+            cause = _reduced_otherwise(runs[0].site, factor)
+        yield Other(self._altered(calls, changed), cause)
 
     def _numbers(self, calls: Sequence[Recorded]) -> Iterator[Other]:
         """Forwards with another number in one place."""
@@ -433,17 +438,36 @@ def _explains(slopes: Sequence[tuple[float, float]], true: Sequence[tuple[float,
     return after <= LEFT**2 * before
 
 
+def _exchanged_reduction(runs: Sequence[Recorded]) -> float | None:
+    """How many times as much the sum is in place of a mean, or the mean in place of a sum; None
+    where ``runs`` are neither, or of different sizes."""
+    name = runs[0].site.name.strip("_")
+    counts = {
+        call.operands[0].numel() / call.result.numel()
+        for call in runs
+        if 0 in call.operands and call.result is not None and call.result.numel()
+    }
+    if name not in ("mean", "sum") or len(counts) != 1:
+        return None
+    (count,) = counts
+    return None if count <= 1 else count if name == "mean" else 1.0 / count
+
+
 def _factor(
-    held: Sequence[tuple[float, float]], true: Sequence[tuple[float, float]]
+    held: Sequence[tuple[float, float]],
+    true: Sequence[tuple[float, float]],
+    others: Sequence[float] = (),
 ) -> float | None:
-    """The s of :data:`FACTORS` with c = A + s·(T − A) for all slopes; None if there is none."""
+    """The s of :data:`FACTORS`, or of ``others``, with c = A + s·(T − A) for all slopes; None if
+    there is none."""
     share = [exact - still for (exact, _), (still, _) in zip(true, held, strict=True)]
     rest = [claimed - still for (still, claimed) in held]
     size = sum(b * b for b in share)
     if size <= EXPLAINED**2 * sum(exact * exact for exact, _ in true):
         return None
     found = sum(b * r for b, r in zip(share, rest, strict=True)) / size
-    return next((s for s in FACTORS if abs(s - found) <= EXPLAINED * 10.0), None)
+    fitting = (s for s in (*FACTORS, *others) if abs(s - found) <= EXPLAINED * 10.0)
+    return next(fitting, None)
 
 
 # Arguments.
@@ -587,6 +611,17 @@ def _counts(site: Site, factor: float, tensor: int | None) -> Cause:
         f"scaled: what the gradient gets through {value} counts {times} in backward: so counted, "
         "the derivative of forward agrees",
         f"multiply what comes through {value} in backward by {1.0 / factor:g}",
+    )
+
+
+def _reduced_otherwise(site: Site, factor: float) -> Cause:
+    taken, meant = ("sum", "mean") if factor > 1.0 else ("mean", "sum")
+    return Cause(
+        "scaled",
+        f"scaled: backward takes a {taken} for the {meant} in what the gradient gets through "
+        f"{_quoted(site)}: counted {factor:g} times, the derivative of forward agrees",
+        f"take the {meant} in place of the {taken} in the term of backward that comes through "
+        f"{_quoted(site)}",
     )
 
 

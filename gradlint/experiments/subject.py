@@ -36,6 +36,7 @@ _WHERE_OF_SAMPLES: dict[SampleKind, Where] = {
     "special": "special",
     "extreme": "extreme",
     "other-rank": "other-rank",
+    "left-out": "left-out",
 }
 
 

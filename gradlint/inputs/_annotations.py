@@ -46,6 +46,9 @@ from gradlint.model.sample import has_fields
 _LETTER = r"[A-Z](?:_?[a-z0-9]{1,3})?(?![\w])"
 #: Words for integers beside a parameter's name.
 _INTEGERS = r"(?:ints?|integers?|integer (?:indices|tensor)|indices|long tensor|int64)\b"
+_LIST_OF_INTEGERS = (
+    r"(?:an?\s+|the\s+)?(?:python\s+)?(?:lists?|tuples?|sequences?) of (?:ints?|integers?)\b"
+)
 #: Names of types in an annotation → the kind of argument that they mean.
 _KIND_OF_TYPE = (
     (r"LongTensor|IntTensor|Int(64|32|eger)?\[", "index"),
@@ -319,7 +322,9 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.say("int", _ANNOTATED)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
-    if re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+    if re.search(rf"(?i)\b{name}`*\s+(?:is|are|as)\s+{_LIST_OF_INTEGERS}", text):
+        evidence.say("shape", _ANNOTATED)
+    elif re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
         evidence.say("index", _DESCRIBED)
     _read_kind(evidence, item)
 

@@ -34,6 +34,10 @@ KINDS = (
     "value",
 )
 TENSOR_KINDS = frozenset({"tensor", "complex", "index", "mask"})
+#: Weight of the evidence for a tensor where None is the default: more than for any other kind and,
+#: where the code asks whether the argument is None, about what a name gives (heuristic: an optional
+#: factor is used once, in a product that takes numbers too).
+OPTIONAL_TENSOR, SURE_TENSOR = 1.5, 3.0
 
 
 @dataclass
@@ -198,3 +202,17 @@ class Evidence:
         return self.weights.get("any", 0.0) + sum(
             max(self.weights.get(kind, 0.0), 0.0) for kind in TENSOR_KINDS
         )
+
+    @property
+    def may_be_tensor(self) -> bool:
+        """Whether it may well be a tensor where it is not None."""
+        others = [
+            weight for kind, weight in self.weights.items() if kind not in TENSOR_KINDS | {"any"}
+        ]
+        least = OPTIONAL_TENSOR if self.optional else SURE_TENSOR
+        return self.tensorness >= least and self.tensorness > max(others, default=0.0)
+
+    @property
+    def likeliest_tensor(self) -> str:
+        """The likeliest kind of tensor."""
+        return next((kind for kind, _ in self.ordered_kinds() if kind in TENSOR_KINDS), "tensor")

@@ -10,7 +10,8 @@ from math import prod
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
-from gradlint.inputs._evidence import TENSOR_KINDS, Evidence
+from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._of_others import is_of_others
 from gradlint.inputs._plan import (
     SEARCH_SIZES,
     GroupGuess,
@@ -39,9 +40,6 @@ _POOLS = (
 )
 #: Sizes at which a formula is tried, even and odd (heuristic: two of them tell all formulas apart).
 OTHER_THAN = (6, 9, 4, 8)
-#: Weight of the evidence for a tensor where the code asks whether an argument is None: about what
-#: a name gives (heuristic: an optional factor is used once, in a product that takes numbers too).
-OPTIONAL_TENSOR = 1.5
 #: Axes that are tried with twice the size of the one they are tied to, at most.
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
@@ -715,9 +713,10 @@ def _clamped_weights(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, in
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
     """A number, a string or a tensor for a parameter that got none."""
-    if _names.stops_gradients(name):
-        return
     item = search.evidence[name]
+    tensors = [other for other, _ in plan.tensors()]
+    if _names.stops_gradients(name) or is_of_others(search.op, item, tensors):
+        return
     kind, _ = item.ordered_kinds()[0]
     if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
         for proposal, _ in search.proposals[name]:
@@ -755,9 +754,5 @@ def _may_be_axis(search: Search, name: str, value: int) -> bool:
 def _takes_tensor(item: Evidence, search: Search) -> bool:
     """Whether a parameter that was not given a tensor may well take one."""
     if item.default is None:
-        others = [
-            weight for kind, weight in item.weights.items() if kind not in TENSOR_KINDS | {"any"}
-        ]
-        least = OPTIONAL_TENSOR if item.optional else 3.0
-        return item.tensorness >= least and item.tensorness > max(others, default=0.0)
+        return item.may_be_tensor
     return bool(item.differentiable) and search.op.kind == "function"

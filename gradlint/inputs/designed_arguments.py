@@ -11,8 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from torch import is_tensor
+
 from gradlint.inputs import _names
 from gradlint.inputs._gather import gather
+from gradlint.inputs._of_others import is_of_others
 from gradlint.inputs.designed import (
     ALONG_LAST,
     ANY_SIGN,
@@ -160,7 +163,8 @@ def other_optionals(
     for there, name, value in pairs[:MOST_OPTIONALS]:
         made = with_moved(op, there, {name: value}, seed)
         for sample in (made.sample, *made.alternatives):
-            sample.label = f"with {there.label}, {sample.label.removeprefix('with ')}"
+            base = there.label.removeprefix("with ")
+            sample.label = f"with {base}, {sample.label.removeprefix('with ')}"
             sample.moved = (*there.moved, name)
         yield made
 
@@ -300,12 +304,15 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
     known = {item.name: item for item in gather(op)}
     said = prose(op.defining) if op.defining is not None else ""
     along_last = any(word in d for d in sample.domains.values() for word in ALONG_LAST)
+    tensors = [name for name, value in given.items() if is_tensor(value)]
     found = {}
     for parameter in op.signature.parameters.values():
         evidence = known.get(parameter.name)
         now = given.get(parameter.name, parameter.default)
         variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if variable or evidence is None or now is inspect.Parameter.empty:
+            continue
+        if now is None and is_of_others(op, evidence, tensors):
             continue
         if _names.stops_gradients(parameter.name) or (
             along_last and _names.is_axis(parameter.name) and not evidence.sliced

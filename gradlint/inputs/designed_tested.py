@@ -31,6 +31,11 @@ def exact_values(op: Op, sample: Sample, tested: Sequence[Tested]) -> Iterator[D
             if bool(holds.any()) or label in made:
                 continue
             made.add(label)
+            single = flat.clone()
+            single[len(flat) // 2] = value  # of three, one that is left has no spread
             flat[:: EVERY if len(flat) > EVERY else 2] = value
-            exchange = {id(tensor): flat.reshape(tensor.shape)}
-            yield Designed(exchanged(sample, exchange, label, "special"), {})
+            there, fewer = (
+                exchanged(sample, {id(tensor): each.reshape(tensor.shape)}, label, "special")
+                for each in (flat, single)
+            )
+            yield Designed(there, {}, alternatives=[fewer])

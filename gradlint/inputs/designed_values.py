@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from gradlint.inputs.designed import (
     replaced,
 )
 from gradlint.inputs.designed_arguments import LARGE_EPSILON
+from gradlint.inputs.documentation import clauses, documented_sign, prose
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, positional_names
@@ -118,6 +120,35 @@ def of_other_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with vectors that are shorter than one near zero and near the edge of the ball."""
     label = f"where vectors are {SHORTEST:g} to {LONGEST:g} long"
     yield from _changed(op, sample, [(label, "same", (CONFINED["ball"],), _lengthened)])
+
+
+#: Words that say of numbers that none is below zero.
+_ONE_SIGN = re.compile(
+    r"(?i)positive|non-?negative|magnitude|modul|amplitude|probabilit|variance|distance|[≥>]=?\s*0"
+)
+
+
+def with_other_signs(op: Op, sample: Sample, signed: Sequence[torch.Tensor]) -> Iterator[Designed]:
+    """``sample`` with numbers of both signs in an input of which all have one, where forward takes
+    absolute values or signs of it, which tell of both, and documentation does not ask for one.
+
+    Args:
+        signed: tensors of which forward takes these.
+    """
+    text = prose(op.defining) if op.defining is not None else ""
+    named = sample.named_tensors(op.signature)
+    for name, tensor in named:
+        value = tensor.detach()
+        if not is_floating(tensor) or tensor.numel() < 2 or not bool((value > 0).all()):
+            continue
+        known = any(is_same(tensor, seen) for seen in signed)
+        names = [other for other, _ in named]
+        said = any(_ONE_SIGN.search(clause) for clause in clauses(text, name, names))
+        if known and not (said or documented_sign(text, name, names)):
+            signs = 1.0 - 2.0 * (torch.arange(tensor.numel()) % 2)
+            flat = value.reshape(-1) * signs.to(value)
+            label = f"where `{name}` has both signs"
+            yield replaced(sample, tensor, flat, label, "special")
 
 
 def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:

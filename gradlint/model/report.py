@@ -85,15 +85,16 @@ class Excerpt:
 
 
 #: Where a defect was seen: at the sample or one of its kind; at other sizes of the same number of
-#: axes; where tensors have another number of axes, or none, or no elements; where all elements of
-#: an input are special at once; at extreme magnitudes; under dtypes that are mixed; under a program
-#: transform.
+#: axes; where tensors have another number of axes, or none, or no elements; where gradlint made an
+#: optional tensor that the given inputs leave out; where all elements of an input are special at
+#: once; at extreme magnitudes; under dtypes that are mixed; under a program transform.
 Where = Literal[
     "sample",
     "other-size",
     "other-rank",
     "no-dimensions",
     "empty",
+    "left-out",
     "special",
     "extreme",
     "mixed-dtypes",

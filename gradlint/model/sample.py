@@ -16,9 +16,10 @@ from gradlint.model.report import Argument, SampleReport
 
 #: How a sample relates to the first one of its op: "same", of its kind (the same ranks and
 #: preconditions); "broadcast", an operand of size 1 along an axis; "other-rank", a tensor with an
-#: axis more or less; "special", a whole tensor with values of one sort, such as one sign;
-#: "extreme", values of other magnitudes. A finding on another kind than "same" weighs less.
-SampleKind = Literal["same", "broadcast", "other-rank", "special", "extreme"]
+#: axis more or less; "left-out", with an optional tensor that given inputs leave out; "special", a
+#: whole tensor with values of one sort, such as one sign; "extreme", values of other magnitudes. A
+#: finding on another kind than "same" weighs less.
+SampleKind = Literal["same", "broadcast", "other-rank", "left-out", "special", "extreme"]
 
 
 @dataclass

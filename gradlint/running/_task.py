@@ -294,6 +294,20 @@ class TargetTask:
         return Running(self.ref.target, phase, code, seconds, self.report)
 
     @property
+    def may_take_turns(self) -> bool:
+        """Whether its worker may check other operators before and after, if their files let it."""
+        return (
+            type(self) is TargetTask
+            and self.compiling is None
+            and self._examine is None
+            and not self._listing
+            and self.until == float("inf")
+            and self.settings.devices == ("cpu",)
+            and not self.settings.untrusted
+            and not self.settings.imports
+        )
+
+    @property
     def begun(self) -> bool:
         """Whether a worker was asked for."""
         return self._begun

@@ -82,11 +82,12 @@ class _Seen:
 
 
 def watch() -> None:
-    """Look from now on, as long as this process lives; what was seen before stays."""
+    """Look from now on, as long as this process lives; what was seen before is forgotten."""
     global _seen
-    if _seen is None:
-        _seen = _Seen()
-        _belongs("")  # what it needs to know is asked for before anything is watched
+    watched = _seen is not None
+    _seen = _Seen()
+    if not watched:
+        is_installed("")  # what it needs to know is asked for before anything is watched
         sys.addaudithook(_hook)
 
 
@@ -96,7 +97,7 @@ def touched() -> tuple[list[str], list[str]]:
     seen = _seen or _Seen()
     files = seen.files | set(_mapped()) | set(_modules())
     unseen = dict(seen.unseen)
-    if any(_belongs(path) is False and os.path.exists(path) for path in seen.written & files):
+    if any(is_installed(path) is False and os.path.exists(path) for path in seen.written & files):
         unseen["reads a file that it writes"] = None
     files -= seen.written
     if len(files) > MOST_FILES:
@@ -141,7 +142,7 @@ def _read(seen: _Seen, path: Any) -> None:
         with suppress(ValueError):
             source = importlib.util.source_from_cache(name)
             name = source if os.path.exists(source) else name
-    if name in seen.written or os.path.basename(name).startswith("<") or _belongs(name):
+    if name in seen.written or os.path.basename(name).startswith("<") or is_installed(name):
         return
     # Whether a file beside the operator's mentions it is a part of the key; those that do are read
     # once more, by others.
@@ -154,7 +155,7 @@ def _door(seen: _Seen, what: str, path: Any) -> None:
     caller = _caller(sys._getframe(1))
     if what in _OF_COMPILERS and caller.startswith((*_torch_folders(), *_gradlint())):
         return
-    if what == _LISTS and (caller == _IMPORT or _belongs(os.path.abspath(path or "."))):
+    if what == _LISTS and (caller == _IMPORT or is_installed(os.path.abspath(path or "."))):
         return
     seen.unseen[what] = None
 
@@ -179,7 +180,7 @@ def _modules() -> list[str]:
     for module in list(sys.modules.values()):
         with suppress(Exception):
             file = module.__file__
-            if isinstance(file, str) and os.path.isfile(file) and not _belongs(file):
+            if isinstance(file, str) and os.path.isfile(file) and not is_installed(file):
                 found.append(os.path.abspath(file))
     return found
 
@@ -192,7 +193,7 @@ def _mapped() -> list[str]:
             path = line.rstrip("\n").split(None, 5)[5:]
             if path and path[0].startswith("/") and not path[0].endswith(" (deleted)"):
                 found.add(path[0])
-    return [path for path in found if not _belongs(path) and not _of_system(path)]
+    return [path for path in found if not is_installed(path) and not _of_system(path)]
 
 
 # -- whose a file is -------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def _scratch() -> tuple[str, ...]:
 
 
 @cache
-def _belongs(path: str) -> bool:
+def is_installed(path: str) -> bool:
     """Whether ``path`` is of what is installed, of the system, or of a compiler's cache."""
     if _NOBODYS.search(path):
         return True

@@ -14,7 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.heap import Arena
 from types import FrameType
@@ -41,6 +41,8 @@ from gradlint.running.events import (
     Raised,
     Replaced,
     Touched,
+    Turn,
+    TurnOver,
     Usage,
 )
 from gradlint.running.job import (
@@ -54,6 +56,7 @@ from gradlint.running.job import (
     Job,
     LearnWork,
     ReproduceWork,
+    SeveralWork,
     StarterWork,
     Work,
 )
@@ -176,37 +179,67 @@ def _attempt(job: Job, channel: Channel, watch: PhaseWatch) -> None:
         channel.send(_no_torch(error))
         channel.send(Done())
         return
+    distrust_bytecode()
+    if isinstance(job.work, SeveralWork):
+        _in_turns(job.work, job.memory_mb, channel, watch)
+        return
+    channel.send_last(_ended(job.work, job.memory_mb, channel, watch) or Done())
+
+
+def _in_turns(
+    work: SeveralWork, memory_mb: int | None, channel: Channel, watch: PhaseWatch
+) -> None:
+    """Do one work after another, until one of them does not end as it should or its operator may
+    have left something behind: other workers do the rest."""
+    turn = importlib.import_module("gradlint.running._turns").turn  # loads torch
+    for number, one in enumerate(work.works):
+        channel.send(Turn(number))
+        # What confirms runs none of the user's code here.
+        around = turn(one.ref.path) if isinstance(one, CheckWork) else nullcontext()
+        with around as left:
+            last = _ended(one, memory_mb, channel, watch)
+        if last is not None:
+            channel.send_last(last)
+            return
+        channel.send(TurnOver())
+        if left is not None and left.behind:
+            break
+    channel.send_last(Done())
+
+
+def _ended(
+    work: Work[Any], memory_mb: int | None, channel: Channel, watch: PhaseWatch
+) -> LastWord | None:
+    """Do ``work``, and tell why it did not end as it should; None if it did."""
     from gradlint.trace.global_state import Needs  # noqa: PLC0415 (loads torch)
     from gradlint.trace.judge_integrity import (  # noqa: PLC0415 (loads torch)
         JudgeChanged,
         judge_at_the_start,
     )
 
-    distrust_bytecode()
-    do = _doer(job.work)
+    do = _doer(work)
     originals = at_the_start()
     needs = Needs()
     # What confirms asks others to run the user's code, which so can't change anything here.
-    runs_it = hasattr(job.work, "ref") and not isinstance(job.work, ConfirmWork)
+    runs_it = hasattr(work, "ref") and not isinstance(work, ConfirmWork)
     judge = judge_at_the_start() if runs_it else None
     try:
-        _confine.limit_memory(job.memory_mb)
-        do(job.work, channel.send)
+        _confine.limit_memory(memory_mb)
+        do(work, channel.send)
         if judge is not None and (changed := judge.changed()):
             raise JudgeChanged(changed)
     except MemoryError as error:
-        channel.send_last(OutOfMemory(_account(error, watch)))
+        return OutOfMemory(_account(error, watch))
     except JudgeChanged as error:
-        channel.send_last(Replaced(_account(error, watch, "done"), error.names))
+        return Replaced(_account(error, watch, "done"), error.names)
     except Exception as error:
         # First of all: what tells of the error needs those functions too.
         replaced = originals.blamed(error) or (judge.changed() if judge is not None else [])
         settings = needs.changed(error) if judge is not None else []
-        channel.send_last(_last_word(error, watch, replaced, settings))
+        return _last_word(error, watch, replaced, settings)
     except BaseException as error:
-        channel.send_last(Raised(_account(error, watch)))
-    else:
-        channel.send_last(Done())
+        return Raised(_account(error, watch))
+    return None
 
 
 def _last_word(

@@ -52,6 +52,16 @@ class Done(Event, frozen=True):
     """The job is finished; nothing follows."""
 
 
+class Turn(Event, frozen=True):
+    """One of several operators is begun, that with this number; what follows is about it."""
+
+    number: int
+
+
+class TurnOver(Event, frozen=True):
+    """All is done of the operator whose turn it was."""
+
+
 # -- The work of a job ----------------------------------------------------------------------------
 class Building(Event, frozen=True):
     """How far an extension is that is being compiled."""
@@ -260,6 +270,8 @@ AnyEvent = (
     Hello
     | Pid
     | Done
+    | Turn
+    | TurnOver
     | Building
     | Loaded
     | Unavailable

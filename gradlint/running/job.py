@@ -70,6 +70,15 @@ class ConfirmWork(Work[Confirmation]):
 
 
 @dataclass(frozen=True)
+class SeveralWork(Work[Any]):
+    """Do all of ``works``, one after another in one process: those that check operators of plain
+    files (``gradlint.targets.plain_files``), for as long as none leaves anything behind that the
+    next one might see; or those that confirm."""
+
+    works: tuple[CheckWork | ConfirmWork, ...]
+
+
+@dataclass(frozen=True)
 class ExpandWork(Work[list[OpRef]]):
     """Import the module of ``ref`` and list its operators."""
 
@@ -208,4 +217,6 @@ class Job:
     def runs_users_code(self) -> bool:
         """Whether code of the user's may run in the worker, or in processes that it starts. What
         confirms asks others, who end by themselves, unless it is confined."""
-        return not isinstance(self.work, ConfirmWork) or self.confinement is not None
+        works = self.work.works if isinstance(self.work, SeveralWork) else (self.work,)
+        confirms = all(isinstance(work, ConfirmWork) for work in works)
+        return not confirms or self.confinement is not None

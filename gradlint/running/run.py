@@ -28,6 +28,7 @@ from gradlint.running._compiling import divisible
 from gradlint.running._process import Ending
 from gradlint.running._sanitizer import SanitizedTask, Sanitizer, sanitizer
 from gradlint.running._schedule import schedule
+from gradlint.running._several import in_turns
 from gradlint.running._task import Enough, TargetTask, Task, Trouble
 from gradlint.running.call import CallTask, call_in_worker
 from gradlint.running.confinement import confined
@@ -187,7 +188,8 @@ class ExpandTask:
             self._plan.tell_known(self.tasks)
             if self._plan.settings.cluster is not None:
                 return []  # done there, with all others
-            return [task for task in self.tasks if isinstance(task, TargetTask)]
+            tasks = [task for task in self.tasks if isinstance(task, TargetTask)]
+            return [*in_turns(tasks, self._plan.settings, self._plan.memory_mb)]
         self.report = report = TargetReport(self._ref.target, verdict="error")
         report.position = self._plan.position(self._ref)
         if call.usage is not None:
@@ -528,7 +530,7 @@ def _run(plan: _Plan, settings: Settings, refs: Sequence[OpRef]) -> None:
     if plan.remembers and here:
         _start_server(plan, settings, refs)
     plan.tell_known(plan.tasks)
-    schedule(here, settings.jobs, plan.tick)
+    schedule(in_turns(here, plan.settings, plan.memory_mb), settings.jobs, plan.tick)
     if settings.cluster is not None:
         inner = [task for expanded in plan.tasks for task in getattr(expanded, "tasks", [expanded])]
         tasks = [task for task in inner if isinstance(task, TargetTask)]

@@ -44,6 +44,9 @@ _TESTING, _FOR_NAN = ("eq", "ne"), ("isnan", "nan_to_num", "nansum")
 #: ATen operators that take a triangle of a matrix.
 _TRIANGLES = ("tril", "triu")
 
+#: ATen operators that treat numbers below zero by their signs.
+_OF_SIGNS = ("abs", "sign", "sgn", "copysign")
+
 #: ATen operators that put elements in the places that an index says: where it says a place twice,
 #: one of two elements is lost, and PyTorch leaves open which.
 _OVERWRITING = ("scatter", "index_copy", "index_put", "_index_put_impl", "index_fill", "put")
@@ -117,6 +120,7 @@ class Comparisons(DispatchMode):
         tested: tensors with the numbers that forward tests for equality with them, and with NaN
             where it tests for that.
         triangles: tensors of which forward takes a triangle itself.
+        signed: tensors of which forward takes absolute values or signs.
         overwrites: whether elements were put in places that an index tells.
         from_the_end: whether integers reached an operator that takes negative indices.
     """
@@ -129,6 +133,7 @@ class Comparisons(DispatchMode):
         self.compared: dict[Place, Compared] = {}
         self.tested: list[tuple[torch.Tensor, float]] = []
         self.triangles: list[torch.Tensor] = []
+        self.signed: list[torch.Tensor] = []
         self.overwrites = False
         self.from_the_end = False
 
@@ -154,6 +159,8 @@ class Comparisons(DispatchMode):
             self._tested(args[0], [math.nan])
         if name in _TRIANGLES:
             self.triangles.append(args[0].detach().clone())
+        if name in _OF_SIGNS and 0 < args[0].numel() <= MOST_KEPT:
+            self.signed.append(args[0].detach().clone())
         if name in _FROM_THE_END:
             self.from_the_end = True
         if name in _OVERWRITING and not accumulates(args, kwargs):

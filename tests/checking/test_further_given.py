@@ -162,3 +162,94 @@ def test_what_given_inputs_do_not_show_is_found(forward, right, wrong, inputs, l
     found = red(check(op(forward, wrong), *inputs))
     assert any(line.startswith("GL401 wrong gradient") and label in line for line in found)
     assert red(check(op(forward, right), *inputs)) == []
+
+
+def unexplained(ctx, simulated, observed):
+    """The share of the spread of `observed`, NaN where nothing was, that is left."""
+    seen = ~observed.isnan()
+    known = observed[seen]
+    ctx.save_for_backward(simulated, observed, seen)
+    ctx.spread = (known - known.mean()).square().sum()
+    return (simulated[seen] - known).square().sum() / ctx.spread
+
+
+def unexplained_right(ctx, g):
+    simulated, observed, seen = ctx.saved_tensors
+    error = torch.where(seen, simulated - observed, 0.0)
+    return 2 * g * error / ctx.spread, None
+
+
+def unexplained_by_zero(ctx, g):
+    simulated, observed, seen = ctx.saved_tensors
+    return 2 * g * (simulated - observed) * seen / ctx.spread, None
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_one_missing_value_is_found_where_two_leave_too_few(count: int) -> None:
+    observed = X[:count, 1].clone().requires_grad_(False)
+    inputs = X[:count, 0].clone().requires_grad_(), observed
+    select = ["GL1", "GL302", "GL4"]
+
+    def found(backward: Any) -> list[str]:
+        made = op(unexplained, backward)
+        report = gradlint.check(made, [inputs], seed=0, order=1, select=select).targets[0]
+        return [text for text in red(report) if "nan in places" in text]
+
+    assert [text[:5] for text in found(unexplained_by_zero)] == ["GL302"]
+    assert found(unexplained_right) == []
+
+
+def companded(ctx, x, mu=15.0):
+    """sign(x) log(1 + mu |x|)"""
+    ctx.save_for_backward(x)
+    ctx.mu = mu
+    return x.sign() * (mu * x.abs()).log1p()
+
+
+def companded_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ctx.mu / (1 + ctx.mu * x.abs()), None
+
+
+def companded_above_zero(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * ctx.mu / (1 + ctx.mu * x), None
+
+
+def plain(ctx, x):
+    """log(1 + x)"""
+    ctx.save_for_backward(x)
+    return (1 + x).log()
+
+
+def plain_for_positive(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g / (1 + x.abs())
+
+
+def loud(ctx, x):
+    """The logarithm of a level.
+
+    Args:
+        x: magnitudes, with tiny ones below zero from rounding.
+    """
+    ctx.save_for_backward(x)
+    return (x.abs() + 0.1).log()
+
+
+def loud_for_positive(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g / (x + 0.1)
+
+
+def test_what_takes_absolute_values_takes_both_signs() -> None:
+    (text,) = red(check(op(companded, companded_above_zero), X.abs() / 3))
+    assert text == "GL401 wrong gradient for `x` where `x` has both signs"
+    assert red(check(op(companded, companded_right), X.abs() / 3)) == []
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"), [(plain, plain_for_positive), (loud, loud_for_positive)]
+)
+def test_one_sign_that_nothing_speaks_against_is_kept(forward: Any, backward: Any) -> None:
+    assert red(check(op(forward, backward), X.abs() / 3)) == []

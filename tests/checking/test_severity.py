@@ -30,6 +30,7 @@ CASES = {
     "empty, raises": (Grounds("empty", silent=False), "info"),
     "all special": (Grounds("special"), "warning"),
     "extreme": (Grounds("extreme"), "warning"),
+    "left out": (Grounds("left-out"), "warning"),
     "silent under a transform": (Grounds("transform"), "error"),
     "raises under a transform": (Grounds("transform", silent=False), "info"),
     "silent with mixed dtypes": (Grounds("mixed-dtypes"), "error"),

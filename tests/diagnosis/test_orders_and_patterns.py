@@ -76,6 +76,18 @@ PLANTED = [
         "every 3rd column, from 0 on of `x` is wrong",
     ),
     (lambda g: zero(g, [0, -1]), (6, 3), "boundary", "the first and the last row of `x` are wrong"),
+    (
+        lambda g: zero(g, [0, -1]),
+        (3, 4),
+        "boundary",
+        "only rows 0 and 2 of `x` are wrong: the first and the last of 3, which may be chance",
+    ),
+    (
+        lambda g: zero(g, EVERY, [0, -1]),
+        (2, 5, 2),
+        "boundary",
+        "only the first and the last index along axis 1 of `x` are wrong",
+    ),
     (lambda g: zero(g, slice(4, None)), (9, 3), "block", "rows >= 4 of `x` are wrong"),
     (lambda g: zero(g, slice(0, 3)), (9, 3), "block", "rows < 3 of `x` are wrong"),
     (

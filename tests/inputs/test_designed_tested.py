@@ -70,3 +70,13 @@ def test_the_number_of_what_is_missing_is_moved_below_zero():
     _, _, codes, missing = found["with missing=-2, which occurs in `codes`"]
     assert missing == -2
     assert codes.tolist() == [-2, 0, 1, -2]
+
+
+def test_one_value_alone_where_forward_refuses_more():
+    watched, args = Comparisons(), (X[:3], T([3.0, 1.0, 2.0]))
+    with watched:
+        Scored.forward(None, *args)
+    found = exact_values(scored(), Sample("given", "--inputs", args), watched.tested)
+    (nan,) = [one for one in found if "nan" in one.sample.label]
+    places = [one.args[1].isnan().tolist() for one in (nan.sample, *nan.alternatives)]
+    assert places == [[True, False, True], [False, True, False]]

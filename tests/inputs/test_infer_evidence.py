@@ -524,3 +524,40 @@ def test_parameters_that_a_module_passes_have_the_axes_that_it_gives_them():
 )
 def test_axes_of_a_parameter(expression, axes):
     assert axes_of_parameter(expression) == axes
+
+
+class Diagonals(Function):
+    """A x for a square matrix by its diagonals, data (K, N); offsets is a list of ints."""
+
+    @staticmethod
+    def forward(ctx, data, x, offsets):
+        n = len(x)
+        ctx.save_for_backward(data, x)
+        ctx.offsets = offsets
+        y = torch.zeros_like(x)
+        for k, off in enumerate(offsets):
+            y[: n - off] += data[k, : n - off] * x[off:]
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        data, x = ctx.saved_tensors
+        n = len(x)
+        of_data, of_x = torch.zeros_like(data), torch.zeros_like(x)
+        for k, off in enumerate(ctx.offsets):
+            of_data[k, : n - off] = g[: n - off] * x[off:]
+            of_x[off:] += data[k, : n - off] * g[: n - off]
+        return of_data, of_x, None
+
+
+class Shifted(Diagonals):
+    """A sum of shifted rows; offsets are ints, one a row of data."""
+
+
+def test_prose_tells_a_list_of_integers_from_integers():
+    assert likeliest(evidence(Diagonals)["offsets"]) == "shape"
+    assert likeliest(evidence(Shifted)["offsets"]) == "index"
+    offsets = infer(from_object(Diagonals), 0)[0].args[2]
+    assert isinstance(offsets, list)
+    # The main diagonal alone would be the same in the transpose.
+    assert any(offsets)

@@ -56,7 +56,7 @@ def observed_effects(seed: int) -> Iterator[Effects]:
     """
     effects = Effects()
     threads, forks, processes, descriptors = (
-        _threads(),
+        running_threads(),
         _forks,
         running_children(),
         open_descriptors(),
@@ -75,7 +75,7 @@ def observed_effects(seed: int) -> Iterator[Effects]:
     effects.texts += [f"{name} is replaced" for name in replaced]
     if reseeded:
         effects.texts.append("torch's random generator is seeded")
-    started = _threads() - threads
+    started = running_threads() - threads
     if started > 0:
         effects.texts.append(f"{started} thread{'s' * (started > 1)} left running")
     if _forks > forks:
@@ -95,7 +95,7 @@ def open_descriptors() -> int:
     return 0
 
 
-def _threads() -> int:
+def running_threads() -> int:
     """Threads that run, without those here, which a busy machine may leave no time to end."""
     return sum(not isinstance(thread, _Drain) for thread in threading.enumerate())
 

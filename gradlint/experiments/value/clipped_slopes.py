@@ -3,7 +3,8 @@
 A derivative that may overflow, or vanish, is kept within bounds on purpose, often without a word.
 It shows: forward acts on every element alone, backward calls a function that clamps, and what it
 returns is the slope of forward wherever this lies within two bounds, and the nearer bound wherever
-it does not.
+it does not. Where forward is flat beyond bounds of its own, it has no slope to keep: a mask is
+missing. Where it compares with the same numbers, it has a branch there that backward lacks.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.op_io import OpRaised
 
 #: Names of functions that clamp.
@@ -53,10 +55,12 @@ def clips_slope(subject: Subject, position: int) -> bool:
     own, true = torch.cat(claimed), torch.cat(measured)
     known = torch.isfinite(own) & torch.isfinite(true)
     own, true = own[known], true[known]
-    if len(own) < _CLIPPED + _FREE:
+    if len(own) < _CLIPPED + _FREE or _has_branch(subject):
         return False
     low, high = own.min(), own.max()
     wrong = (own - true).abs() > _CLOSE * torch.maximum(own.abs(), true.abs())
+    if not bool(true[wrong].any()):
+        return False
     at_bound = torch.isclose(own, low, 1e-9, 0.0) & (true < low)
     at_bound |= torch.isclose(own, high, 1e-9, 0.0) & (true > high)
     return (
@@ -64,6 +68,21 @@ def clips_slope(subject: Subject, position: int) -> bool:
         and bool(at_bound[wrong].all())
         and len(own[~wrong].unique()) >= _FREE
     )
+
+
+def _has_branch(subject: Subject) -> bool:
+    """Whether forward compares with one of the numbers that backward clamps to."""
+    problem, forward, backward = subject.problem, Comparisons(), Comparisons()
+    try:
+        with forward:
+            leaves, outputs = problem.linearize()
+        chosen = [item for item in outputs if item.name in subject.run.cotangents]
+        with backward:
+            problem.backward(chosen, leaves, [subject.run.cotangents[i.name] for i in chosen])
+    except (OpRaised, RuntimeError):
+        return False
+    clamped = {item.threshold for item in backward.compared.values() if item.bounds}
+    return not clamped.isdisjoint(forward.thresholds)
 
 
 def _clamps(subject: Subject) -> bool:

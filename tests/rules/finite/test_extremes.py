@@ -1371,3 +1371,38 @@ def test_the_exponential_of_a_log_scale_fits_into_the_dtype(
 ) -> None:
     outcome = probed(GL303, op, X, X.flip(0), dtype=torch.float32)
     assert [finding.input for finding in outcome.findings] == names
+
+
+class Rings(Function):
+    """A sine of one input, of which large steps tell nothing, beside the logarithm of another."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, sharp: Tensor) -> Tensor:
+        ctx.save_for_backward(x, sharp)
+        return sharp * (30 * x).cos() - torch.nn.functional.softplus(sharp)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, sharp = ctx.saved_tensors
+        return -30 * g * sharp * (30 * x).sin(), g * ((30 * x).cos() - sharp.sigmoid())
+
+
+class RingsOverflow(Rings):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, sharp = ctx.saved_tensors
+        return -30 * g * sharp * (30 * x).sin(), g * (
+            (30 * x).cos() - sharp.exp() / (1 + sharp.exp())
+        )
+
+
+def test_an_input_is_judged_beside_one_that_large_steps_tell_nothing_of(
+    probed: Callable[..., Outcome],
+) -> None:
+    torch.manual_seed(1)
+    x, sharp = torch.randn(3, 4).double(), torch.rand(3, 4).double() + 0.3
+    outcome = probed(GL302, RingsOverflow, x, sharp)
+    (finding,) = outcome.findings
+    assert (finding.input, finding.grounds.where) == ("sharp", "extreme")
+    assert "is NaN" in finding.message
+    assert probed(GL302, Rings, x, sharp).findings == []

@@ -94,6 +94,45 @@ class Square(Function):
         return grad * torch.where(x.abs() < 3.0, 2 * x, 6.0 * x.sign())
 
 
+class Companded(Function):
+    """Forward is flat beyond its bounds, and backward takes the slope at them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        x = x.clamp(-3.0, 3.0)
+        return x.sign() * (4.0 * x.abs()).log1p()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 4.0 / (1.0 + 4.0 * x.clamp(-3.0, 3.0).abs())
+
+
+class Toe(Function):
+    """Straight below a number; backward takes the slope of the curve there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return torch.where(x <= 1.0, 0.6 * x - 0.1, x.clamp(min=1.0).sqrt() - 0.5)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 0.5 * x.clamp(min=1.0).rsqrt()
+
+
+class Bent(Toe):
+    """The slope is clamped at a number of its own, beyond both branches of forward."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        slope = torch.where(x > 1.0, 0.5 * x.abs().rsqrt(), 0.6)
+        return grad * slope.clamp(min=0.3)
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize(
     ("op", "severities"),
@@ -105,6 +144,9 @@ class Square(Function):
         (Unbounded, {"error"}),
         (ClampedGradient, {"error"}),
         (Square, {"error"}),
+        (Companded, {"error"}),
+        (Toe, {"error"}),
+        (Bent, {"info"}),
     ],
 )
 def test_slopes(

@@ -204,6 +204,50 @@ class RunningMaximumScaled(RunningMaximum):
 CLOSE = torch.cat([draw(3, 2), draw(3, 2, seed=4) + 9.0])
 
 
+class RmsSum(Function):
+    """One of two terms of the gradient is summed over a row where a mean belongs."""
+
+    @staticmethod
+    def forward(ctx, x):
+        scale = (x.square().mean(-1, keepdim=True) + 0.1).rsqrt()
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return scale * g - x * scale**3 * (g * x).sum(-1, keepdim=True)
+
+
+class RmsMean(Function):
+    """The other way round."""
+
+    @staticmethod
+    def forward(ctx, x):
+        scale = (x.square().sum(-1, keepdim=True) + 0.1).rsqrt()
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return scale * g - x * scale**3 * (g * x).mean(-1, keepdim=True)
+
+
+class RmsOff(RmsSum):
+    """Counted three times, where neither a sum nor a mean is: no cause is named."""
+
+    @staticmethod
+    def backward(ctx, g):
+        x, scale = ctx.saved_tensors
+        return scale * g - 3 * x * scale**3 * (g * x).mean(-1, keepdim=True)
+
+
+def test_another_factor_is_no_sum_in_place_of_a_mean(probed) -> None:
+    found = first(probed(RULE, RmsOff, draw(4, 5)))
+    assert "for the mean" not in (found.cause_text or "")
+
+
 @pytest.mark.parametrize(
     ("op", "args", "cause", "text"),
     [
@@ -219,6 +263,8 @@ CLOSE = torch.cat([draw(3, 2), draw(3, 2, seed=4) + 9.0])
         (RunningMaximumScaled, (draw(3, 5), -1, True), "scaled", "scaled"),
         (NotTransposed, (draw(3, 4), draw(4, 4)), "transposed", "as if `m` were transposed"),
         (InALoop, (draw(3), draw(5, 3)), "taken-as-constant", "`torch.sigmoid(a)`"),
+        (RmsSum, (draw(4, 5),), "scaled", "takes a sum for the mean in what the gradient gets"),
+        (RmsMean, (draw(4, 5),), "scaled", "takes a mean for the sum in what the gradient gets"),
         (CutAtTheWrongEnd, (draw(2, 7),), "shifted", "moved by -1 along axis 1"),
     ],
 )
