@@ -183,6 +183,10 @@ class OneSidedDerivatives:
         eps = max(unit_roundoff(t.dtype) for t in (*values, *vs.values()))
         terms = (widened(v).abs() * self._base[name].abs() for name, v in vs.items())
         size = sum(float(term[term.isfinite()].sum()) for term in terms)
+        # What forward adds to outputs and subtracts again may be as large as what it is given.
+        weight = sum(float(widened(v).abs().sum()) for v in vs.values())
+        given = [float(widened(value).abs().max()) for value in values if value.numel()]
+        size = max(size, weight * max(given, default=0.0))
         right = self._side(directions, STEPS[bits], eps * size)
         left = self._side({k: -d for k, d in directions.items()}, STEPS[bits], eps * size)
         limit = min(torch.finfo(self._dtypes[index]).max for index in directions) / 2

@@ -23,6 +23,8 @@ from gradlint.inputs.documentation import (
     denies_symmetry,
     described,
     documented_ball,
+    documented_binary,
+    documented_binary_labels,
     documented_dtype,
     documented_interval,
     documented_interval_of_input,
@@ -257,6 +259,10 @@ def read_docs(
         if item != Described() or evidence.name.lower() in text.lower():
             _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
+    labels = "" if by_name_alone else documented_binary_labels(text, names)
+    for evidence in parameters:
+        if evidence.name == labels and not evidence.domain:
+            evidence.domain = "binary"
     only = [item for item in parameters if item.tensorness > 0 and item.is_likely_tensor]
     if len(only) == 1 and not by_name_alone and not only[0].domain:
         only[0].domain = documented_interval_of_input(text)
@@ -305,6 +311,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or ("lengths" if documented_unit(text, evidence.name) else "")
             or ("ball" if documented_ball(text, evidence.name, names) else "")
             or ("signs" if documented_signs(text, evidence.name, names) else "")
+            or ("binary" if documented_binary(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)

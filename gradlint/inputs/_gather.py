@@ -23,6 +23,7 @@ from gradlint.inputs._annotations import (
 )
 from gradlint.inputs._attributes import give_fields, objects_among, taken_apart
 from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
+from gradlint.inputs._clamped import clamped_ends
 from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._held_parameters import axes_of_parameter
@@ -189,6 +190,7 @@ def _read(op: Op, found: list[Evidence]) -> None:
     """Add what the code of the op, and that around it, says."""
     _read_code(op, found)
     _read_calls(op, found)
+    _read_clamps(op, found)
 
 
 def _annotation(op: Op, parameter: inspect.Parameter) -> Any:
@@ -390,6 +392,31 @@ def _read_signs(forward: Callable[..., Any], names: dict[str, Evidence]) -> None
     for name in of_either_sign(tree) if tree is not None else ():
         if name in names:
             names[name].either_sign = True
+
+
+#: Ends of a range, of whole numbers and of others (heuristic: values are beyond both of them).
+_WHOLE_ENDS, _ENDS = (-2, 1), (-0.6, 0.7)
+
+#: Weight of an integer where what is rounded is clamped to it: that of an annotation, nearly.
+_LEVEL = 5.0
+
+
+def _read_clamps(op: Op, found: list[Evidence]) -> None:
+    """Numbers between which the code clamps: the lower one is below the upper one, and where what
+    is clamped is rounded, both are whole. What callers pass comes first."""
+    forward, _ = _forward(op)
+    tree = syntax(forward) if forward is not None else None
+    names = {item.name: item for item in found}
+    for ends in clamped_ends(tree) if tree is not None else ():
+        for name, whole, other in zip((ends.low, ends.high), _WHOLE_ENDS, _ENDS, strict=True):
+            item = names.get(name)
+            if item is None or item.default is not MISSING or item.differentiable:
+                continue
+            if any(type(value) in (int, float) for value in item.values):
+                continue
+            if ends.whole:
+                item.say("int", _LEVEL)
+            item.suggest(whole if ends.whole else other)
 
 
 def has_imaginary(op: Op) -> bool:

@@ -217,6 +217,7 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         square = (item.domain if of_squares else "") or _names.square_domain(item.name)
         square = "" if square == "spd" and item.general else square
         grad = grad and domain != "signs"  # a label or a direction
+        grad = grad and (domain != "binary" or item.differentiable is True)  # a label or a mask
     found: list[Proposal] = []
     if item.shape:
         equal = len(item.shape) > 1 and item.shape[-1] == item.shape[-2]
@@ -234,7 +235,11 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
                 thin = (*shape[:where], "=1", *shape[where:])
                 found.append((TensorGuess(thin, dtype, domain, grad), cost - 0.2))
         found.append((TensorGuess(shape, dtype, domain, grad), cost))
-    return found
+    binary = dtype == "int" and domain == "real" and item.domain == "binary"
+    return [
+        (replace(guess, high=2) if binary and isinstance(guess, TensorGuess) else guess, cost)
+        for guess, cost in found
+    ]
 
 
 def integer_domain(name: str, integers: list[str]) -> str:

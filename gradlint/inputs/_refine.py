@@ -451,6 +451,9 @@ def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial
             plan, trial = _within(search, plan, trial, name, current)
         if guess.dtype != "int" or guess.domain != "real" or not isinstance(current, TensorGuess):
             continue
+        known = search.evidence.get(name)
+        if known is not None and known.domain == "binary":
+            continue  # zero or one, as documentation says
         now = current.high or (sizes[-1] if sizes else 3)
         for high in [size for size in sizes if size > now][:4]:
             wider = plan.changed(name, replace(current, high=high))

@@ -176,6 +176,38 @@ def documented_signs(text: str, name: str, names: Iterable[str]) -> bool:
     return any(_SIGNS.search(clause) for clause in clauses(text, name, names))
 
 
+#: "{0, 1}", "0 or 1", "0/1", "zeros and ones", "binary labels"; not the interval "[0, 1]".
+_ZERO_OR_ONE = (
+    r"(?:\{\s*0(?:\.0?)?\s*,\s*1(?:\.0?)?\s*\}|(?<![\w.])0(?:\.0?)?\s*(?:or|/)\s*1(?:\.0?)?(?![\w.-])"
+    r"(?!\s+(?:dim|ax[ei]s|loss))|\bzeros (?:and|or) ones\b|\bbinary (?:labels?|targets?|masks?)\b)"
+)
+#: How a clause about an argument says so: nothing but its shape, its type and such words before.
+_IS_BINARY = re.compile(
+    rf"(?i)[\s:]*(?:\([^()]*\)|\[[^\[\]]*\])?[\s,:]*(?:(?:an?|the|of|in|is|are|be|must|each|either|with|all"
+    rf"|float\w*|double|int\w*|bool\w*|tensor|labels?|targets?|masks?|values?|entries|elements?|∈)\b"
+    rf"[\s,:]*|∈\s*){{0,6}}{_ZERO_OR_ONE}"
+)
+#: Arguments that are labels by their names, and what documentation calls them.
+_LABELS = re.compile(r"(?:.*_)?(?:targets?|labels?|gt|y_true|ground_truth)|y")
+_LABELS_IN_WORDS = re.compile(r"(?i)\b(?:labels?|targets?)\b")
+
+
+def documented_binary(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that the elements of ``name`` are zero or one: "y: (N,) in {0, 1}"."""
+    return any(_IS_BINARY.match(clause) for clause in clauses(text, name, names))
+
+
+def documented_binary_labels(text: str, names: Iterable[str]) -> str:
+    """The only one of the arguments ``names`` that is labels by its name, where ``text`` says of
+    labels that they are zero or one, "for labels in {0, 1}"; else ""."""
+    found = [name for name in names if _LABELS.fullmatch(name.lower())]
+    if len(found) != 1:
+        return ""
+    told = re.search(r"(?i)\bbinary (?:labels|targets)\b", text) is not None
+    places = _LABELS_IN_WORDS.finditer(text)
+    return found[0] if told or any(_IS_BINARY.match(text, p.end()) for p in places) else ""
+
+
 def documented_unit(text: str, name: str) -> bool:
     """Whether ``text`` calls ``name`` a unit vector by an adjective: "unit q0, q1"."""
     others = r"(?:`*\w{1,12}`*\s*(?:,|/|\band\b)\s*){0,3}"

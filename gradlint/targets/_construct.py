@@ -22,7 +22,7 @@ from gradlint.numerics.seeds import PARAMETERS, mixed
 from gradlint.targets._kept_modules import Kept, kept_modules
 from gradlint.targets._kept_tensors import kept_tensors
 from gradlint.targets._sequence_arguments import sequence_lengths
-from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
+from gradlint.targets._tensor_arguments import TensorForm, made, size_named, tensor_forms
 from gradlint.targets.calls import call_hints
 from gradlint.targets.example_calls import example_calls
 from gradlint.targets.load_error import LoadError, load_error, short_repr
@@ -313,9 +313,11 @@ def _tensors(
     """The tensors of known form. A size has the value of the argument of its name; others have
     values of their own. Indices point into the smallest."""
     known = {name: value for name, value in values.items() if type(value) is int and value > 1}
+    given = list(known)
     for axis in (axis for form in forms.values() for axis in form.axes if not axis.isdigit()):
         if axis not in known:
-            known[axis] = next((n for n in sizes if n not in known.values()), sizes[0])
+            free = next((n for n in sizes if n not in known.values()), sizes[0])
+            known[axis] = known.get(size_named(axis, given) or "", free)
     high = min(known.values(), default=sizes[0])
     return {name: made(form, known, high) for name, form in forms.items()}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from gradlint.targets._tensor_arguments import TensorForm
+from gradlint.targets._tensor_arguments import POSITIVE_NAMES, TensorForm
 from gradlint.targets.nodes import class_node
 from gradlint.targets.source_file import dotted
 
@@ -29,7 +29,8 @@ _SHARED = "kept.0"
 def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
     """Argument of the constructor of ``cls`` → its form, for those of ``names`` that the source
     uses as tensors."""
-    found = class_node(cls)
+    owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), cls)
+    found = class_node(owner)
     if found is None:
         return {}
     init = next(
@@ -43,7 +44,8 @@ def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
             holders = {name, *_attributes_of(init, name)}
             rank = max(_ranks(found[1], init, name, holders), default=1)
             own = (f"{name}.{axis}" for axis in range(1, rank))
-            forms[name] = TensorForm("float", (_SHARED, *own))
+            positive = POSITIVE_NAMES.search(name.lower()) is not None
+            forms[name] = TensorForm("float", (_SHARED, *own), positive)
     return forms
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
@@ -36,7 +36,20 @@ _INDICES = re.compile(
     r"|labels?)$"
 )
 _MASK = re.compile(r"(?:^|_)mask$")
+#: Names and words of floating tensors that are above zero.
+POSITIVE_NAMES = re.compile(
+    r"(?:^|_)(?:scales?|sigmas?|stds?|variances?|vars?|temperatures?|bandwidths?|length_?scales?"
+    r"|step_?sizes?)$"
+)
+_POSITIVE = re.compile(r"(?<!non-)(?<!non )\bpositive\b|>\s*0(?![.\w])")
+#: How many of a thing there are: "n_heads", "num_features".
+_COUNTS = re.compile(r"^(?:n|num)_")
+
 _TOGETHER = ((r"faces|triangles|^tri$", 3), (r"edges$|pairs$|bonds", 2))
+
+
+#: The least of values that are above zero (heuristic: a divisor near zero leaves no digits).
+_LEAST_POSITIVE = 0.3
 
 
 @dataclass(frozen=True)
@@ -46,10 +59,12 @@ class TensorForm:
     Args:
         kind: of its elements.
         axes: a number, or the name of a size, for each axis.
+        positive: whether its elements are above zero.
     """
 
     kind: Kind
     axes: tuple[str, ...]
+    positive: bool = False
 
 
 def tensor_forms(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
@@ -93,7 +108,25 @@ def _form(name: str, clause: str) -> TensorForm | None:
     if not axes:
         count = next((n for pattern, n in _TOGETHER if re.search(pattern, short)), 0)
         axes = (f"{name}.0", str(count)) if indices and count else (f"{name}.0",)
-    return TensorForm(kind, axes)
+    positive = POSITIVE_NAMES.search(short) or _POSITIVE.search(said)
+    return TensorForm(kind, axes, kind == "float" and positive is not None)
+
+
+def size_named(axis: str, names: Iterable[str]) -> str | None:
+    """The only one of ``names``, of sizes, that ``axis`` is short for: ``out`` for
+    ``out_features``, ``C_in`` for ``in_channels``, ``C`` for ``channels``, ``heads`` for
+    ``n_heads``; None where there is none, or several."""
+    parts = [part for part in axis.lower().split("_") if part]
+    words = [part for part in parts if len(part) > 1] or parts
+    found = []
+    for name in names:
+        own = _COUNTS.sub("", name.lower()).split("_")
+        if words and len(words[0]) > 1:
+            fits = own[: len(words)] == words
+        else:  # a letter; "N" is seldom one of "n_heads"
+            fits = own == [name.lower()] and own[0][0] in words
+        found += [name] if fits else []
+    return found[0] if len(found) == 1 else None
 
 
 def made(form: TensorForm, sizes: Mapping[str, int], high: int) -> torch.Tensor:
@@ -106,7 +139,8 @@ def made(form: TensorForm, sizes: Mapping[str, int], high: int) -> torch.Tensor:
     """
     shape = [int(axis) if axis.isdigit() else sizes[axis] for axis in form.axes]
     if form.kind == "float":
-        return torch.randn(shape, dtype=torch.float64)
+        values = torch.randn(shape, dtype=torch.float64)
+        return _LEAST_POSITIVE + values.abs() if form.positive else values
     if len(shape) < 2:
         places = torch.arange(prod(shape)).reshape(shape)
     else:

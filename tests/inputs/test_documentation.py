@@ -8,6 +8,8 @@ from gradlint.inputs.documentation import (
     Range,
     denies_symmetry,
     documented_ball,
+    documented_binary,
+    documented_binary_labels,
     documented_complex,
     documented_constant,
     documented_from_one,
@@ -58,6 +60,45 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
 )
 def test_signs(text: str, name: str, domain: str) -> None:
     assert documented_sign(text, name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "binary"),
+    [
+        ("x (N,); y: (N,) in {0, 1}", True),
+        ("x (N,), y (N,) float labels, 0 or 1", True),
+        ("y is 0/1 for each of x", True),
+        ("y: (N, C) tensor of zeros and ones", True),
+        ("y: binary targets (N,)", True),
+        # Intervals, other arguments, axes, losses, and what is returned.
+        ("y: (N,) in [0, 1]", False),
+        ("y: (N,) as z; z: (N,) in {0, 1}", False),
+        ("y: (N,), summed over axis 0 or 1", False),
+        ("y: 0 or 1 dimensions", False),
+        ("y: the 0/1 loss", False),
+        ("y: (N,), rounded to 0 or 1", False),
+        ("y: (N,), returns {0, 1} for each", False),
+        ("y: 0 or 1.5", False),
+        ("y: in {0, 1, 2}", False),
+    ],
+)
+def test_documented_binary(text: str, binary: bool) -> None:
+    assert documented_binary(text, "y", ["x", "y", "z"]) == binary
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "labels"),
+    [
+        ("A loss for labels in {0, 1}.", ["logits", "target"], "target"),
+        ("Cross entropy of binary targets.", ["logits", "y"], "y"),
+        ("A loss for labels in {0, 1}.", ["logits", "weight"], ""),
+        ("A loss for labels in {0, 1}.", ["target", "soft_target"], ""),
+        ("A loss for labels in [0, 1].", ["logits", "target"], ""),
+        ("A loss of labels that are smoothed.", ["logits", "target"], ""),
+    ],
+)
+def test_documented_binary_labels(text: str, names: list[str], labels: str) -> None:
+    assert documented_binary_labels(text, names) == labels
 
 
 @pytest.mark.parametrize(

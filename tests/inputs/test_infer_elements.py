@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.inputs._gather import gather
 from gradlint.inputs._infer import infer
 from gradlint.targets.build import from_object
@@ -222,3 +223,68 @@ class Until(Spread):
 def test_what_arange_counts_to_is_an_integer() -> None:
     assert isinstance(infer(from_object(Spread), 0)[0].args[1], int)
     assert isinstance(infer(from_object(Until), 0)[0].args[1], float)
+
+
+class Sides(Function):
+    """A loss for labels in {0, 1}: its formula is right for no other ones."""
+
+    scale = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(logits, target)
+        losses = torch.nn.functional.softplus(logits) - target * logits
+        return torch.where(target > 0.5, 2 * losses, losses).mean()
+
+    @classmethod
+    def backward(cls, ctx: Any, grad: torch.Tensor) -> Any:
+        logits, target = ctx.saved_tensors
+        side = 2 * target - 1
+        slope = cls.scale * -side * torch.sigmoid(-side * logits) * (1 + target)
+        return grad * slope / logits.numel(), None
+
+
+class HalfOfSides(Sides):
+    scale = 0.5
+
+
+class SidesOfAny(Sides):
+    """A loss for labels in [0, 1]."""
+
+
+class Picks(Function):
+    """x (N,), kept where kept: (N,) int64, 0 or 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+        if kept.is_floating_point():
+            raise TypeError("integers")
+        ctx.save_for_backward(kept)
+        return x * kept
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        (kept,) = ctx.saved_tensors
+        return torch.where(kept == 1, grad, torch.zeros_like(grad)), None
+
+
+def test_integers_that_are_zero_or_one() -> None:
+    kept = infer(from_object(Picks), 0)[0].args[1]
+    assert kept.dtype == torch.int64
+    assert set(kept.tolist()) == {0, 1}
+    assert gradlint.check(Picks, order=1, seed=0).ok
+
+
+def test_labels_that_are_zero_or_one() -> None:
+    op = from_object(Sides)
+    samples = infer(op, 0)
+    target = samples[0].args[1]
+    assert set(target.unique().tolist()) == {0.0, 1.0}
+    assert not target.requires_grad
+    assert gradlint.check(Sides, order=1, seed=0).ok
+    wrong = gradlint.check(HalfOfSides, order=1, seed=0)
+    assert [(f.code, f.severity, f.input) for f in wrong.findings if f.severity != "info"] == [
+        ("GL401", "error", "logits")
+    ]
+    elements = infer(from_object(SidesOfAny), 0)[0].args[1]
+    assert not set(elements.unique().tolist()) <= {0.0, 1.0}

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import gradlint
 from gradlint.targets._construct import construct
-from gradlint.targets._tensor_arguments import TensorForm, made, tensor_forms
+from gradlint.targets._tensor_arguments import TensorForm, made, size_named, tensor_forms
 
 
 def module(text: str) -> type:
@@ -27,6 +28,12 @@ def module(text: str) -> type:
         ("Sums messages.", "src", TensorForm("int", ("src.0",))),
         ("Smooths.", "parent", TensorForm("int", ("parent.0",))),
         ("Smooths.", "key_mask", TensorForm("bool", ("key_mask.0",))),
+        ("scale (n,), a factor.", "scale", TensorForm("float", ("n",), True)),
+        ("mass: (n,), positive.", "mass", TensorForm("float", ("n",), True)),
+        ("mass: (n,) > 0.", "mass", TensorForm("float", ("n",), True)),
+        ("mass: (n,), non-positive.", "mass", ("n",)),
+        ("mass: (n,) > 0.5 off.", "mass", ("n",)),
+        ("scaler: (n,), any.", "scaler", ("n",)),
         # Nothing is said of these.
         ("Multiplies by weight.", "weight", None),
         ("scale (Tensor, optional): a factor.", "scale", None),
@@ -92,3 +99,68 @@ def test_axes_named_after_an_argument_have_its_value():
 def test_tensors_of_which_nothing_is_said_have_one_size():
     _, chosen = construct(Normalise)
     assert chosen["mean"].shape == chosen["std"].shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("axis", "names", "found"),
+    [
+        ("out", ["in_features", "out_features"], "out_features"),
+        ("C_in", ["in_channels", "out_channels"], "in_channels"),
+        ("C", ["channels", "kernel"], "channels"),
+        ("heads", ["n_heads", "dim"], "n_heads"),
+        # Several, none, and a letter that is a number of its own.
+        ("out", ["out_rows", "out_columns"], None),
+        ("features", ["in_features"], None),
+        ("count", ["counts"], None),
+        ("O", ["out_features", "in_features"], None),
+        ("N", ["num_heads"], None),
+    ],
+)
+def test_sizes_that_an_axis_is_short_for(axis, names, found):
+    assert size_named(axis, names) == found
+
+
+class Rescaled(nn.Module):
+    """Linear; ``scale`` (out,) is calibrated."""
+
+    slope = 1.0
+
+    def __init__(self, in_features, out_features, scale):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(out_features, in_features))
+        self.register_buffer("scale", scale)
+
+    def forward(self, x):
+        return Root.apply(x @ self.weight.mT, self.scale, self.slope)
+
+
+class Doubled(Rescaled):
+    """Linear; ``scale`` (out,) is calibrated."""
+
+    slope = 2.0
+
+
+class Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y, scale, slope):
+        ctx.save_for_backward(scale)
+        ctx.slope = slope
+        return y * scale.sqrt()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (scale,) = ctx.saved_tensors
+        return ctx.slope * grad * scale.sqrt(), None, None
+
+
+def test_a_buffer_has_the_size_that_is_said_of_it_and_scales_are_positive():
+    _, chosen = construct(Rescaled)
+    assert chosen["scale"].shape == (chosen["out_features"],)
+    assert chosen["in_features"] != chosen["out_features"]
+    assert float(chosen["scale"].min()) > 0
+    assert gradlint.check(Rescaled, order=1, seed=0).ok
+    found = gradlint.check(Doubled, order=1, seed=0).findings
+    assert [(f.code, f.cause, f.input) for f in found if f.severity == "error"] == [
+        ("GL401", "scaled", "x"),
+        ("GL401", "scaled", "weight"),
+    ]

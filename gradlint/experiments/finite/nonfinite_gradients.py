@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,22 +63,50 @@ def at_extremes(
     findings: list[Finding] = []
     notes = [subject.once(make_extremes).reason] if subject.once(make_extremes).reason else []
     for extreme in subject.once(make_extremes).points:
-        if not extreme.finite or extreme.gradients is None:
+        for point in _together_then_alone(subject, extreme):
+            reported = reported | {finding.input or "" for finding in findings}
+            more, said = _at_point(subject, rule, reported, point)
+            findings, notes = findings + more, notes + said
+    return findings, list(dict.fromkeys(notes))
+
+
+def _together_then_alone(subject: Subject, extreme: ExtremePoint) -> Iterator[ExtremePoint]:
+    """``extreme`` if gradients are known there; then, at large magnitudes, each input whose
+    gradient is not finite with the sample's own values of all others: between numbers of 10000 an
+    angle turns so often that no slope can be measured, and the scale beside it has one."""
+    if not extreme.finite or extreme.gradients is None:
+        return
+    yield extreme
+    if extreme.name != "large":
+        return
+    altered = _altered(subject, extreme.make())
+    for position, gradient in enumerate(extreme.gradients):
+        dense = None if gradient is None else values_of(gradient)
+        others = [other for other in altered if other != position]
+        if dense is None or bool(dense.isfinite().all()) or position not in altered or not others:
             continue
-        more = _at_extreme(subject, rule, reported, extreme)
-        if more and extreme.name == "large":
-            coarse = _without_digits(subject, extreme)
-            notes += [f"gradient for {name}: {NO_DIGITS}" for name in sorted(coarse)]
-            more = [finding for finding in more if finding.input not in coarse]
-        if more:
-            more = _away_from_poles(subject, rule, reported, extreme, more)
-            more = _inside_of_ranges(subject, rule, reported, extreme, more)
-            more = _with_own_parameters(subject, rule, reported, extreme, more)
-            more = _as_autograd_has_it(subject, extreme, more)
-            more = _between_equal_points(subject, extreme, more)
-        findings += more
-        reported = reported | {finding.input or "" for finding in more}
-    return findings, notes
+        alone = without_special(subject, extreme, others)
+        if alone.finite and alone.gradients is not None:
+            yield alone
+
+
+def _at_point(
+    subject: Subject, rule: Rule, reported: set[str], extreme: ExtremePoint
+) -> tuple[list[Finding], list[str]]:
+    """Findings at one point, less what something else explains; and notes."""
+    notes: list[str] = []
+    more = _at_extreme(subject, rule, reported, extreme)
+    if more and extreme.name == "large":
+        coarse = _without_digits(subject, extreme)
+        notes += [f"gradient for {name}: {NO_DIGITS}" for name in sorted(coarse)]
+        more = [finding for finding in more if finding.input not in coarse]
+    if more:
+        more = _away_from_poles(subject, rule, reported, extreme, more)
+        more = _inside_of_ranges(subject, rule, reported, extreme, more)
+        more = _with_own_parameters(subject, rule, reported, extreme, more)
+        more = _as_autograd_has_it(subject, extreme, more)
+        more = _between_equal_points(subject, extreme, more)
+    return more, notes
 
 
 def _without_digits(subject: Subject, extreme: ExtremePoint) -> set[str]:

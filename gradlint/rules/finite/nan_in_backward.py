@@ -9,7 +9,8 @@ nothing is reported.
 The rule looks at the sample and at extreme values made from it, inside its domain where that is
 known: all zeros, unless the documentation excludes them ("any q but 0"); all elements equal; single
 elements that are zero, equal to each other, or equal to a number in the op's arguments or source;
-magnitudes up to 10000 (in float32 1000); the smallest normal numbers; the identity in place of
+magnitudes up to 10000 (in float32 1000), and single inputs of these whose gradient is not finite
+with the others as they are; the smallest normal numbers; the identity in place of
 orthogonal matrices or unit quaternions, unless the function has a kink there; and rows of boolean
 arguments that are all False or all True. Extremes at which forward is not finite are left out, and
 so is, in 16 bits, what is finite in float32 at the same large values because that keeps more digits

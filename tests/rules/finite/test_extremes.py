@@ -365,6 +365,71 @@ def test_a_range_too_small_at_large_values_is_a_fault(
     assert f"at magnitudes from 10 to {largest}" in finding.message
 
 
+class Turning(Function):
+    """The mean of log I0(k) - k cos t, of which the ratio of Bessel functions is the slope: where t
+    is large, too, it turns so often that no slope can be measured."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, k: Tensor) -> Tensor:
+        ctx.save_for_backward(t, k)
+        return (torch.log(torch.special.i0e(k)) + k - k * t.cos()).mean()
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        t, k = ctx.saved_tensors
+        of_k = (cls.ratio(k) - t.cos()).mean().reshape(k.shape)
+        return g * k * t.sin() / t.numel(), g * of_k
+
+    @staticmethod
+    def ratio(k: Tensor) -> Tensor:
+        return torch.special.i1e(k) / torch.special.i0e(k)
+
+
+class TurningFast(Turning):
+    @staticmethod
+    def ratio(k: Tensor) -> Tensor:
+        return torch.special.i1(k) / torch.special.i0(k)
+
+
+class Falling(Function):
+    """exp(k - t) turned by t: where k alone is large, forward overflows itself."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, k: Tensor) -> Tensor:
+        ctx.save_for_backward(t, k)
+        return ((k - t).exp() * t.cos()).sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        t, k = ctx.saved_tensors
+        each = k.exp() / t.exp()
+        return -g * each * (t.cos() + t.sin()), g * (each * t.cos()).sum().reshape(k.shape)
+
+
+@pytest.mark.parametrize("t", [torch.tensor(0.08), torch.tensor(0.8), X])
+def test_an_input_that_is_large_alone(probed: Callable[..., Outcome], t: Tensor) -> None:
+    k = torch.tensor(1.3)
+    assert probed(GL302, Turning, t, k).findings == []
+    (finding,) = probed(GL302, TurningFast, t, k).findings
+    assert (finding.input, finding.grounds.where) == ("k", "extreme")
+    (element,) = finding.evidence["elements"]
+    wanted = 1.0 - float(t.double().cos().mean()) - 1 / 2e4
+    assert abs(element["measured"]) == pytest.approx(abs(weight(t, k) * wanted), rel=1e-2)
+
+
+def weight(t: Tensor, k: Tensor) -> float:
+    """The cotangent of the shared run."""
+    sample = Sample("s", "given", (t.double().requires_grad_(), k.double().requires_grad_()))
+    (v,) = Subject(from_object(Turning), sample, Settings(seed=1)).run.cotangents.values()
+    return float(v)
+
+
+def test_a_function_that_overflows_where_an_input_is_large_alone(
+    probed: Callable[..., Outcome],
+) -> None:
+    assert probed(GL302, Falling, X.abs(), torch.tensor(1.3)).findings == []
+
+
 # -- GL303 ---------------------------------------------------------------------------------------
 
 
