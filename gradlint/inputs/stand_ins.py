@@ -45,14 +45,19 @@ def stand_in(*args: Any, **kwargs: Any) -> torch.Tensor:
     return _joined(max(found, key=lambda item: (item.numel(), item.dim())), found)
 
 
-def linear_solution(matrix: Any, right: Any, *_: Any, **__: Any) -> torch.Tensor:
+def linear_solution(matrix: Any, *rest: Any, **others: Any) -> torch.Tensor:
     """The solution of the linear system of a matrix and a right-hand side. What solves anything
-    else takes another stand-in.
+    else takes another stand-in, as does what gets a right-hand side alone, since its matrix is not
+    known.
 
     Raises:
         TypeError: these two are no such system.
         RuntimeError: their shapes don't fit; PyTorch's words tell how, and so which would.
     """
+    given = (*rest, *others.values())
+    if not given:
+        return stand_in(matrix)
+    right = given[0]
     if not isinstance(matrix, torch.Tensor) or not isinstance(right, torch.Tensor):
         raise TypeError("a linear system is a matrix and a right-hand side")
     dense = matrix if matrix.layout == torch.strided else matrix.to_dense()

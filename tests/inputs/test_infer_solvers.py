@@ -58,6 +58,28 @@ def test_solutions(layout):
     assert torch.allclose(columns, matrix.inverse())
 
 
+def test_a_right_hand_side_alone_belongs_to_no_system():
+    right = torch.tensor([4.0, 4.0])
+    assert torch.equal(linear_solution(right), stand_in(right))
+
+
+class SolvesInBackward(Function):
+    """Its solver knows the matrix, and is called in backward alone."""
+
+    @staticmethod
+    def forward(ctx, x, solve_fn):
+        ctx.solve = solve_fn
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g + 0 * ctx.solve(g), None
+
+
+def test_a_solver_that_knows_its_matrix_is_as_any_function():
+    assert gradlint.check(SolvesInBackward, order=1).targets[0].verdict == "pass"
+
+
 def test_other_solvers_are_as_any_function():
     state, times = torch.tensor([[0.5, 1.0], [2.0, 3.0]]), torch.tensor([0.0, 1.0, 2.0])
     for first, second in ((torch.tanh, state), (state, times), (times, times)):
