@@ -712,13 +712,16 @@ def _clamped_weights(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, in
 
 
 def _in_place_of_none(search: Search, plan: Plan, name: str) -> Iterator[tuple[str, Plan, int]]:
-    """A number, a string or a tensor for a parameter that got none."""
+    """A number, a string or a tensor for a parameter that got none. A number in place of what
+    forward computes of the others would be another one than that; of a tensor, GL103 knows what
+    backward owes it."""
+    if _names.stops_gradients(name):
+        return
     item = search.evidence[name]
     tensors = [other for other, _ in plan.tensors()]
-    if _names.stops_gradients(name) or is_of_others(search.op, item, tensors):
-        return
     kind, _ = item.ordered_kinds()[0]
-    if item.default is None and kind in ("int", "float", "str") and item.weights[kind] >= 2.5:
+    plain = kind in ("int", "float", "str") and item.weights[kind] >= 2.5
+    if item.default is None and plain and not is_of_others(search.op, item, tensors):
         for proposal, _ in search.proposals[name]:
             if isinstance(proposal, ValueGuess) and proposal.kind == kind:
                 yield f"{name}={proposal.value!r}", plan.changed(name, proposal), 6
