@@ -179,10 +179,22 @@ def _along_rotations(function: Map, positions: Mapping[int, torch.Tensor]) -> Ma
         for position in positions:
             claimed = found[position]
             if claimed is not None:
-                found[position] = torch.func.vjp(_nearest_rotation, values[position])[1](claimed)[0]
+                found[position] = _pulled_back(values[position], claimed)
         return found
 
     return replace(function, evaluate=evaluate, pull_at=pull_at, project=None, twin=None)
+
+
+def _pulled_back(value: torch.Tensor, claimed: torch.Tensor) -> torch.Tensor:
+    """The gradient for ``value``, where ``claimed`` is the one for the rotation nearest to it.
+
+    By autograd: the first ``torch.func.vjp`` of a process imports what compiles, which takes as
+    long as importing torch.
+    """
+    with torch.enable_grad():
+        leaf = value.detach().requires_grad_()
+        near = _nearest_rotation(leaf)
+    return torch.autograd.grad(near, leaf, claimed)[0]
 
 
 def _lies_in_tangent_space(function: Map, position: int, seed: int) -> bool:

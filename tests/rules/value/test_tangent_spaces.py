@@ -4,6 +4,8 @@ and only look right there."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -165,3 +167,25 @@ def test_an_infinite_matrix_is_near_no_rotation(
     x[0, 0, 0], x[1, 2, 1] = float("inf"), float("-inf")
     outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x.requires_grad_()))
     assert [finding.severity for finding in outcome.findings] == expected
+
+
+def test_what_compiles_is_not_imported_to_look_at_rotations() -> None:
+    """It takes as long as importing torch, and matrices of this shape are common."""
+    program = """
+import sys, torch, gradlint
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+x = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+report = gradlint.check(Double, [(x,)], order=1, select=("GL401",))
+print(report.exit_code, "torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "False"], done.stderr
