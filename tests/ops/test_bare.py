@@ -127,3 +127,12 @@ def test_as_a_program_of_its_own(tmp_path: Any) -> None:
         bare.send(writer, {"ask": "outputs"}, [x, x])
         header, _ = bare.receive(reader)
         assert "ValueError" in header["error"]
+        # Another call of the module, which is not imported again.
+        squared = {**request, "args": ["tuple", [["tensor", 0], ["plain", 2]]], "ask": "load"}
+        bare.send(writer, squared, [x])
+        assert bare.receive(reader) == ({"held": True, "arrays": []}, [])
+        bare.send(writer, {"ask": "outputs"}, [x])
+        assert bare.receive(reader)[1][0].tolist() == [1.0, 4.0]
+        bare.send(writer, {**squared, "attribute": ["absent"]}, [x])
+        assert "AttributeError" in bare.receive(reader)[0]["error"]
+        assert program.wait(60) == 0

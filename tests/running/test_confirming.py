@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,16 @@ import torch
 
 from gradlint.checking.severity import MATERIAL
 from gradlint.experiments.call_budget import SINGLE_DIRECTION
+from gradlint.model.events import Confirmable
+from gradlint.model.op import OpRef
 from gradlint.model.report import TargetReport
 from gradlint.model.settings import Settings
 from gradlint.numerics.decide import decide
 from gradlint.numerics.map import Map
 from gradlint.numerics.verdict import DIFFERS
-from gradlint.running.confirming import DRAWS, _disagreements
+from gradlint.ops.bare import packed
+from gradlint.running.confirming import DRAWS, _disagreements, _kept, confirm
+from gradlint.running.job import ConfirmWork
 from gradlint.running.run import Run, execute
 
 HERE = Path(__file__).parent
@@ -249,6 +254,69 @@ def test_formulas_are_no_code_of_users(tmp_path: Path) -> None:
     (tmp_path / "op.yaml").write_text('forward: "x * x"\ninputs:\n  x: {shape: [3]}\n')
     (report,) = run(["op.yaml"], folder=tmp_path).report.targets
     assert (report.verdict, report.confirmation) == ("pass", None)
+
+
+#: Operators of one file. What one of them keeps, another one takes for a reason to be wrong.
+TOGETHER = """
+import torch
+
+KEPT = []
+
+def first(x):
+    return x * x
+
+def keeps(x):
+    KEPT.append(1)
+    return x.sin()
+
+class Looks(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (3 if KEPT else 2)
+
+def last(x):
+    return x.exp()
+"""
+
+
+def test_processes_serve_the_next_operator(tmp_path: Path) -> None:
+    """As long as each is confirmed; nothing is said against one for what another one left."""
+    (tmp_path / "together.py").write_text(TOGETHER)
+    described, arrays = packed([torch.tensor([0.5, 1.5, -2.5], dtype=torch.float64)])
+    request = {
+        "args": ["tuple", [["tensor", 0]]],
+        "kwargs": ["dict", []],
+        "constructor": ["dict", []],
+        "state": {},
+        "inputs": [0],
+        "names": ["x"],
+        "module": False,
+        "stateful": False,
+        "in_place": False,
+        "arrays": described,
+    }
+    call = Confirmable("given", "", json.dumps(request), arrays)
+    serving: list[set[int]] = []
+    try:
+        for name in ("first", "keeps", "Looks", "last"):
+            path = str(tmp_path / "together.py")
+            ref = OpRef(f"together.py:{name}", "file", path, name, "unknown", None)
+            work = ConfirmWork(ref, Settings(), call, None, str(tmp_path), "run")
+            assert confirm(work).confirmation.verdict == "confirmed"
+            serving.append({id(process) for process in _kept})
+    finally:
+        for process in _kept:
+            process.close()
+        _kept.clear()
+    first, keeps, looks, last = serving
+    assert len(first) == 2
+    assert keeps == first  # one after the other
+    assert looks == set()  # confirmed by processes of its own
+    assert len(last) == 2
 
 
 def test_turned_off() -> None:
