@@ -191,6 +191,9 @@ class _Op:
         wanted: where it is, how it is made and called (``checking/confirmable.py``).
         arrays: the tensors of the call.
         module: its module, if this process has that already.
+
+    Attributes:
+        module: its module.
     """
 
     def __init__(
@@ -201,7 +204,8 @@ class _Op:
         self._grad = torch.autograd.grad
         self._call = torch.func.functional_call
         self._draw()
-        found = _found(imported(wanted) if module is None else module, wanted["attribute"])
+        self.module = imported(wanted) if module is None else module
+        found = _found(self.module, wanted["attribute"])
         if isinstance(found, type) and issubclass(found, torch.autograd.Function):
             found = found.apply
         elif isinstance(found, type):
@@ -327,11 +331,12 @@ def _tensors(returned: Any) -> Iterator[torch.Tensor]:
 
 # -- The process -----------------------------------------------------------------------------------
 def answer(reader: int, writer: int, module: Any = None) -> None:
-    """Load one op and answer requests about it, until nobody asks any more.
+    """Load an op and answer requests about it, then perhaps another one of its module, until
+    nobody asks any more.
 
     Args:
         reader, writer: descriptors.
-        module: the op's, if this process has it already; the first answer says so.
+        module: the op's, if this process has it already; the answer to a request to load says so.
     """
     torch.set_num_threads(THREADS)
     op = None
@@ -343,10 +348,12 @@ def answer(reader: int, writer: int, module: Any = None) -> None:
         reply: dict[str, Any] = {}
         found: list[torch.Tensor] = []
         try:
-            if op is None:
+            if op is None or header["ask"] == "load":
+                op = None
                 _limit(header["memory_mb"])
                 op = _Op(header, arrays, module)
                 reply["held"] = module is not None
+                module = op.module
             elif header["ask"] == "outputs":
                 found = op.outputs(arrays)
                 reply["differentiable"] = [differentiable(tensor) for tensor in found]

@@ -45,14 +45,15 @@ class BareProcess:
         key: names what is imported for it, if a process may be kept that has imported it.
 
     Attributes:
+        key: as above.
         forward_calls, backward_calls: what was asked of it.
-        held: whether it was forked from a process that had imported the op's module.
+        held: whether the op's module was imported before, in it or in the one that it is a fork of.
     """
 
     def __init__(
         self, request: dict[str, Any], arrays: Sequence[torch.Tensor], key: str = ""
     ) -> None:
-        self.forward_calls = self.backward_calls = 0
+        self.key = key
         self.held = False
         self._program: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
@@ -69,8 +70,17 @@ class BareProcess:
                 descriptors = [theirs.fileno(), watched.fileno()]
                 socket.send_fds(_control[0], [_asking(request, key)], descriptors)
             self._reader = self._writer = self._channel.fileno()
+        self.load(request, arrays)
+
+    def load(self, request: dict[str, Any], arrays: Sequence[torch.Tensor]) -> None:
+        """Have it load an op: after the first one, another one of the same module.
+
+        Raises:
+            Unable: the process is gone.
+        """
+        self.forward_calls = self.backward_calls = 0
         with _failing():
-            _bare.send(self._writer, request, arrays)
+            _bare.send(self._writer, {**request, "ask": "load"}, arrays)
 
     def ready(self) -> None:
         """Wait until the op is loaded.

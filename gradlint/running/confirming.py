@@ -10,6 +10,9 @@ earlier ones do not fit together.
 
 The measurement is that of GL401. A disagreement counts when it is there again, twice, with a fresh
 process for every call.
+
+Where one worker confirms several operators of a plain file, the processes of one that is confirmed
+serve the next one of that file. Nothing is said against an op before it had processes of its own.
 """
 
 from __future__ import annotations
@@ -136,18 +139,37 @@ class _Processes:
     def close(self) -> None:
         """End them, and count what was asked of them."""
         for process in self._all:
-            process.close()
+            if process not in _kept:
+                process.close()
             self._call.held |= process.held
             self._call.forward_calls += process.forward_calls
             self._call.backward_calls += process.backward_calls
 
+    def keep(self) -> None:
+        """Those that last may serve another op of the module, and no older ones."""
+        for process in _kept:
+            process.close()
+        _kept[:] = [process for process in self._all if process.key]
+
     def _process(self, side: int | None = None) -> BareProcess:
-        """A fresh one. Those that take turns are never forks of the same process that holds the
-        module, so that they share no memory that its import made; one for a single question is
-        none at all."""
+        """A fresh one, or one that is kept. Those that take turns are never forks of the same
+        process that holds the module, so that they share no memory that its import made; one for a
+        single question is none at all."""
         call = self._call
         key = f"{call.key} {side}" if call.key and side is not None else ""
-        return BareProcess({**call.request, **call.where}, call.arrays, key)
+        request = {**call.request, **call.where}
+        for process in [kept for kept in _kept if key and kept.key == key]:
+            _kept.remove(process)
+            with suppress(Unable):
+                process.load(request, call.arrays)
+                process.held = True
+                return process
+            process.close()
+        return BareProcess(request, call.arrays, key)
+
+
+#: Processes of the op that was confirmed last, for the next one of its module.
+_kept: list[BareProcess] = []
 
 
 def confirm(work: ConfirmWork) -> Confirmed:
@@ -193,7 +215,7 @@ def _judged_there(call: _Call) -> tuple[Confirmation, list[Disagreement]]:
     """Judge by processes that take turns. Where they contradict each other or backward, nothing is
     said against the op before every call was the first of its process, and that twice."""
     decision = _decision(call, PROCESSES)
-    if {DIFFERS, UNSURE}.isdisjoint(decision.verdicts):
+    if not _doubtful(decision):
         return Confirmation("confirmed", resolution=decision.resolution), []
     if call.held:
         # Nothing is said against the op before its module was imported for itself.
@@ -385,14 +407,26 @@ def _decision(call: _Call, lasting: int) -> Decision:
     kinds = KINDS if lasting else SINGLE_DIRECTION
     with _processes(call, lasting) as processes:
         function = _map(processes, call)
-        moved = [k for k, value in enumerate(function.values) if value.numel()]
-        if not moved or not any(y.numel() for y in function.outputs):
-            raise Unable("nothing of it can move")
-        if len(moved) > 1:
-            together = decide(merged(function, by_dtype(function, moved)), seed=seed, kinds=kinds)
-            if DIFFERS not in together.verdicts and UNSURE not in together.verdicts:
-                return together
-        return decide(function, seed=seed, kinds=kinds, inputs=moved)
+        decision = _decided(function, seed, kinds)
+        if lasting == PROCESSES and not _doubtful(decision):
+            processes.keep()
+        return decision
+
+
+def _decided(function: Map, seed: int, kinds: Sequence[str]) -> Decision:
+    moved = [k for k, value in enumerate(function.values) if value.numel()]
+    if not moved or not any(y.numel() for y in function.outputs):
+        raise Unable("nothing of it can move")
+    if len(moved) > 1:
+        together = decide(merged(function, by_dtype(function, moved)), seed=seed, kinds=kinds)
+        if not _doubtful(together):
+            return together
+    return decide(function, seed=seed, kinds=kinds, inputs=moved)
+
+
+def _doubtful(decision: Decision) -> bool:
+    """Whether anything differs, or can't be told."""
+    return not {DIFFERS, UNSURE}.isdisjoint(decision.verdicts)
 
 
 def _map(processes: _Processes, call: _Call) -> Map:
