@@ -146,7 +146,9 @@ _EXPLAINED_BY = {
 def _bounded(designed: Designed) -> Designed:
     """``designed`` with values that keep the bounds between arguments."""
     others = [within_bounds(sample) for sample in designed.alternatives]
-    return replace(designed, sample=within_bounds(designed.sample), alternatives=others)
+    suiting = designed.suiting and within_bounds(designed.suiting)
+    sample = within_bounds(designed.sample)
+    return replace(designed, sample=sample, alternatives=others, suiting=suiting)
 
 
 @dataclass
@@ -687,6 +689,10 @@ class FurtherSamples:
             elsewhere, other = self._first_taken(rest, designed) if rest else (seen, sample)
             if elsewhere.verdict in (RIGHT, WRONG):
                 seen, sample = elsewhere, other
+        if designed.suiting is not None and seen.verdict in (RAISED, WRONG):
+            elsewhere = judge_at_other_inputs(self.subject, designed.suiting, designed.op)
+            if elsewhere.verdict == RIGHT:
+                seen, sample = elsewhere, designed.suiting
         if designed.alternatives and self._is_unseen(seen, designed, sample):
             # The last alternative has other sizes in one tensor alone.
             elsewhere, other = self._first_taken(designed.alternatives[::-1], designed)

@@ -60,7 +60,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " moved by gradlint that only backward uses, or below which it bounds what it only kept"
         " from zero; an operand that broadcasts where nothing says that this is meant; a size at"
         " which forward clamps to an empty range, solves with a singular matrix, an index falls"
-        " below zero or more is selected than there is, or a size or values that gradlint chose"
+        " below zero or more is selected than there is, a mask that leaves nothing of a row, or a"
+        " size or values that gradlint chose"
         " at which forward has no finite derivative by its own operations; NaN at a single zero"
         " in a parameter of a module that starts without one, or at extreme magnitudes of such a"
         " parameter; an overflow in forward ten times beyond given values that all have one sign;"
@@ -203,7 +204,8 @@ POLICY = (
     Reason(
         "info",
         "forward clamps to an empty range there, solves with a singular matrix, an index falls"
-        " below zero, or more is selected than there is: hardly meant",
+        " below zero, more is selected than there is, or a mask leaves nothing of a row: hardly"
+        " meant",
         lambda g: g.explained == "degenerate",
     ),
     Reason(

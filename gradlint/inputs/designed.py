@@ -42,6 +42,8 @@ class Designed:
         slices: for a tensor with an axis more, the sample with each slice of it alone: forward
             returns their results one behind the other if that is an axis of a batch.
         alternatives: the same at other sizes, tried in turn where forward refuses ``sample``.
+        suiting: for an axis that is moved, the same with the sizes that suited along the other one:
+            what is right there was taken at ``sample`` by accident.
         op: another form of the op; None for the same.
         only_if_seen: whether there is something to judge only where outputs differ from those of
             the first sample.
@@ -54,6 +56,7 @@ class Designed:
     as_if: Sample | None = None
     slices: Sequence[Sample] = ()
     alternatives: Sequence[Sample] = ()
+    suiting: Sample | None = None
     op: Op | None = None
     only_if_seen: bool = False
     must_run: bool = False

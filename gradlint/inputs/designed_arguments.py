@@ -162,7 +162,7 @@ def other_optionals(
     pairs = [(there, *move) for move in moves for there in samples if move[0] not in there.moved]
     for there, name, value in pairs[:MOST_OPTIONALS]:
         made = with_moved(op, there, {name: value}, seed)
-        for sample in (made.sample, *made.alternatives):
+        for sample in (made.sample, *made.alternatives, *filter(None, [made.suiting])):
             base = there.label.removeprefix("with ")
             sample.label = f"with {base}, {sample.label.removeprefix('with ')}"
             sample.moved = (*there.moved, name)
@@ -183,7 +183,33 @@ def with_moved(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Desi
     # Windows smaller than the image, and even sizes, as groups need them.
     if any(type(value) in (int, tuple, list) for value in moved.values()):
         others += [apply(other) for other in _other_sizes(sample, seed)]
-    return Designed(apply(sample), moved, alternatives=others)
+    turned = _turned(op, sample, moved)
+    suiting = None if turned is None else apply(turned)
+    return Designed(apply(sample), moved, alternatives=others, suiting=suiting)
+
+
+def _turned(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample | None:
+    """``sample`` with two axes exchanged in its tensors with most axes, if an axis is moved from
+    one of them to the other: the sizes along it are those that suited before. A size that can't be
+    split in halves is sometimes taken by accident, because the second half is broadcast."""
+    before = _integers_at(op, sample)
+    axes = [(before[name], to) for name, to in moved.items() if _is_axis_of(name, to, before)]
+    rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
+    if len(axes) != 1 or not all(-rank <= axis < rank for axis in axes[0]):
+        return None
+    exchange = {
+        id(tensor): leaf_like(tensor.transpose(*axes[0]), tensor)
+        for tensor in tensors_of(sample)
+        if tensor.dim() == rank
+    }
+    one, other = axes[0]
+    if all(tensor.shape[one] == tensor.shape[other] for tensor in exchange.values()):
+        return None
+    return exchanged(sample, exchange, sample.label, "same")
+
+
+def _is_axis_of(name: str, value: Any, before: Mapping[str, int]) -> bool:
+    return name in before and type(value) is int and _names.is_axis(name)
 
 
 def _where_positive(op: Op, sample: Sample) -> list[Sample]:

@@ -306,3 +306,70 @@ def test_padding_of_a_given_module_occurs_among_the_indices() -> None:
     assert text == "GL401 wrong gradient for `table` where padding_idx=4 occurs in `rows`"
     assert red(check(Bag(_Bag, 4), rows)) == []
     assert red(check(Bag(_Frozen, 4), rows)) == []
+
+
+def halved(ctx, x, dim=-1):
+    ctx.save_for_backward(x)
+    ctx.dim = dim
+    first, second = x.chunk(2, dim)
+    return first * second.sigmoid()
+
+
+def _halved(ctx, g, dim):
+    first, second = ctx.saved_tensors[0].chunk(2, ctx.dim)
+    gate = second.sigmoid()
+    return torch.cat((g * gate, g * first * gate * (1 - gate)), dim)
+
+
+def halved_right(ctx, g):
+    return _halved(ctx, g, ctx.dim), None
+
+
+def halved_along_last(ctx, g):
+    return _halved(ctx, g, -1), None
+
+
+def test_an_axis_that_is_moved_keeps_the_size_that_suits() -> None:
+    """Three rows in two halves are two rows and one, which is broadcast by accident."""
+    given = torch.randn(3, 6, dtype=torch.float64, requires_grad=True)
+    assert red(check(op(halved, halved_right), given)) == []
+    found = red(check(op(halved, halved_along_last), given))
+    assert len(found) == 1
+    assert "with dim=0" in found[0]
+
+
+def attention(ctx, q, k, v, keep):
+    scores = (q @ k.mT).masked_fill(~keep[:, None, :], -1e9)
+    weights = scores.softmax(-1)
+    ctx.save_for_backward(q, k, v, weights, keep)
+    return weights @ v
+
+
+def _attention(ctx, g, shown):
+    q, k, v, weights, _ = ctx.saved_tensors
+    grad = g @ v.mT
+    grad = weights * (grad - (weights * grad).sum(-1, keepdim=True)) * shown
+    return grad @ k, grad.mT @ q, weights.mT @ g, None
+
+
+def attention_right(ctx, g):
+    """But for a row without any key, where all weights are equal and depend on no score."""
+    return _attention(ctx, g, 1.0)
+
+
+def attention_by_first_mask(ctx, g):
+    return _attention(ctx, g, ctx.saved_tensors[-1][:1, None, :])
+
+
+def test_a_row_without_any_key_is_hardly_meant() -> None:
+    generator = torch.Generator().manual_seed(3)
+    tensors = [
+        torch.randn(2, 3, 4, dtype=torch.float64, generator=generator, requires_grad=True)
+        for _ in range(3)
+    ]
+    keep = torch.ones(2, 3, dtype=torch.bool)
+    report = check(op(attention, attention_right), *tensors, keep)
+    assert red(report) == []
+    assert [item.code for item in report.findings] == ["GL402", "GL402"]
+    (first, *_) = red(check(op(attention, attention_by_first_mask), *tensors, keep))
+    assert first.startswith("GL402 wrong gradient for `q`")

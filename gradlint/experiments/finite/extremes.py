@@ -391,8 +391,21 @@ def growth(subject: Subject, outputs: Mapping[str, torch.Tensor]) -> float:
     return max((rms(outputs[k]) / (size or 1.0) for k, size in before if k in outputs), default=1.0)
 
 
-def _with_masked_rows(subject: Subject) -> Problem | None:
-    """The op with one row of each boolean argument all False, and another all True."""
+def with_one_unmasked(subject: Subject) -> ExtremePoint | None:
+    """The masks that have a row of one value, with one element of the other in each such row, so
+    that whatever they mean something is left; None without them. One forward and one backward
+    call."""
+    masked = _with_masked_rows(subject, left=1)
+    if masked is None:
+        return None
+    found = ExtremePoint("masked", masked, masked.values)
+    _run(subject, found, masked.values())
+    return found
+
+
+def _with_masked_rows(subject: Subject, left: int = 0) -> Problem | None:
+    """The op with one row of each boolean argument all False, and another all True, but for
+    ``left`` elements."""
     changed = False
 
     def mask(tensor: torch.Tensor) -> torch.Tensor:
@@ -402,9 +415,11 @@ def _with_masked_rows(subject: Subject) -> Problem | None:
         found = tensor.clone()
         rows: Any = found.reshape(-1, found.shape[-1]) if found.numel() else found
         if rows.numel() and rows.data_ptr() == found.data_ptr():
-            rows[0] = False
+            rows[0, left:] = False
+            rows[0, :left] = True
             if len(rows) > 1:
-                rows[-1] = True
+                rows[-1, left:] = True
+                rows[-1, :left] = False
         changed |= not torch.equal(found, tensor)
         return found
 

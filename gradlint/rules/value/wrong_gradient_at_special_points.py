@@ -93,10 +93,12 @@ import torch
 
 from gradlint.experiments.finite.extremes import (
     JUDGED,
+    WORDS,
     ExtremePoint,
     inside_of_ranges,
     make_extremes,
     parameters_of,
+    with_one_unmasked,
 )
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
@@ -259,10 +261,22 @@ def _explanation(
         lost = _as_autograd_has_it(subject, wrong, large)
         lost = lost or is_lost_in_rounding(subject, wrong.position, large.make())
         return "rounding" if lost else None
+    if wrong.where == WORDS["masked"] and _needs_a_row_without_any(subject, wrong):
+        return "degenerate"
     single = subject.once(make_extremes).named("single")
     if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
         return "clamped"
     return None
+
+
+def _needs_a_row_without_any(subject: Subject, wrong: WrongAtPoint) -> bool:
+    """Whether the gradient is right where a mask leaves one element of each row: of a row of which
+    it leaves none, as of scores that are all filled with one number, hardly anything is meant."""
+    instead = with_one_unmasked(subject)
+    if instead is None:
+        return False
+    points = SpecialPoints(subject, [wrong.position])
+    return not list(points.wrong(instead)) and bool(points.judged)
 
 
 def _as_autograd_has_it(subject: Subject, wrong: WrongAtPoint, extreme: ExtremePoint) -> bool:
