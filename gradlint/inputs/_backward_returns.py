@@ -17,6 +17,9 @@ _SPACING = 3.0
 #: kinds that something else speaks for; and the share of it where a Function inside returns it
 #: (heuristic: half, since gradients may reach the argument in another way).
 _NO_GRADIENT, _OTHER_KINDS, _PASSED_ON = 1.5, 0.7, 0.5
+#: Methods that return the same elements in another form.
+_SAME_ELEMENTS = ("reshape", "reshape_as", "to", "type_as", "view", "view_as")
+
 #: Stands for the elements of a returned tuple that the text does not show.
 _UNKNOWN_REST = object()
 
@@ -141,6 +144,8 @@ def _is_whole_sum(node: Any, assigned: dict[str, list[ast.expr]]) -> bool:
         return any(_is_whole_sum(factor, assigned) for factor in factors)
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
+    if node.func.attr in _SAME_ELEMENTS:
+        return _is_whole_sum(node.func.value, assigned)
     arguments = 1 if ast.unparse(node.func.value) == "torch" else 0
     return node.func.attr == "sum" and len(node.args) == arguments and not node.keywords
 

@@ -23,6 +23,7 @@ _COUNTED = re.compile(
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
 )
 _EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
+_IN_PLACE = re.compile(r"shape \[([\d, ]+)\] doesn't match the broadcast shape \[([\d, ]+)\]")
 #: Weight from which the evidence for a number of axes is no guess.
 _SURE_RANK = 4.0
 #: Axes that a proposal may have at most.
@@ -195,15 +196,27 @@ def _iterated(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) 
 
 def _expanded(failed: FailedAttempt) -> Iterator[Plan]:
     """ "expand(torch.DoubleTensor{[6, 4]}, size=[4])": the tensor of the first shape wants the
-    second one."""
-    match = _EXPAND.search(failed.failure.text)
-    if match is None:
+    second one. If none has it, it is a result that has more axes than what it is written to: that,
+    or what it was made like, wants as many."""
+    expanded = _EXPAND.search(failed.failure.text)
+    in_place = _IN_PLACE.search(failed.failure.text)
+    if expanded is not None:
+        shapes_said = expanded.groups()
+    elif in_place is not None:
+        shapes_said = in_place.groups()[::-1]
+    else:
         return
-    given, wanted = (
-        [int(number) for number in re.findall(r"\d+", part)] for part in match.groups()
-    )
+    given, wanted = ([int(number) for number in re.findall(r"\d+", part)] for part in shapes_said)
+    if len(wanted) >= len(given):
+        return
+    shapes = {
+        name: [failed.sizes[axis] for axis in guess.axes] for name, guess in failed.plan.tensors()
+    }
+    for name in _suspects(failed) if given not in shapes.values() else ():
+        if len(shapes[name]) == len(wanted):
+            yield with_rank(failed.plan, name, len(given), 0.2)
     for name, guess in failed.plan.tensors():
-        if [failed.sizes[axis] for axis in guess.axes] != given or len(wanted) >= len(given):
+        if shapes[name] != given:
             continue
         axes = []
         for size, position in zip(wanted, range(-len(wanted), 0), strict=True):

@@ -60,6 +60,9 @@ _POSITIONS = re.compile(
 )
 
 
+#: What is said where as many places were counted as a window does not have in what is shorter.
+_TOO_LARGE_A_WINDOW = re.compile(r"negative dimension")
+
 #: What operations say of two dtypes: where backward raises it, forward may have made complex
 #: numbers of real ones.
 _MIXED = re.compile(r"(?i)\bsame dtype|complex(?:double|float)")
@@ -387,6 +390,15 @@ def _convolutions(failed: FailedAttempt) -> Iterator[Plan]:
             for symbol in failed.labels.get(int(size), ())[:1]:
                 window = window.sized(symbol, small)
         yield replace(window, cost=plan.cost + 0.2)
+    elif _TOO_LARGE_A_WINDOW.search(text):
+        tensors = list(plan.tensors())
+        for name, guess in tensors[::-1]:
+            others = {axis for other, its in tensors if other != name for axis in its.axes}
+            window = plan
+            for axis, small in zip(guess.axes[:-3:-1], (3, 2), strict=False):
+                window = window if axis in others else window.sized(axis, small)
+            if window is not plan:
+                yield replace(window, cost=plan.cost + 0.2)
 
 
 def _special_matrices(failed: FailedAttempt) -> Iterator[Plan]:

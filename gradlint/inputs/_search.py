@@ -402,6 +402,8 @@ class Search:
     def _push(self, node: _Candidate) -> None:
         if any(_is_empty(node.plan.guess(name)) for name in self._parts & set(node.plan.names)):
             return
+        if 0 in dict(node.plan.fixed).values():
+            return  # a loop over nothing runs, whatever the shapes of the others
         # What a plan comes to is found out when its turn comes: most of them wait for ever.
         cost = node.plan.cost - node.bonus + BELOW_RANK_COST * self._below_rank(node.plan)
         heapq.heappush(self._queue, (cost, next(self._order), node))

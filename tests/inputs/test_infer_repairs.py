@@ -515,3 +515,84 @@ def test_a_tensor_where_a_compiled_function_takes_no_number():
     assert first.guess("scale").axes == ()
     assert first.cost - start.cost < 0.2  # before what an error only hints at
     assert first.guess("levels") == start.guess("levels")
+
+
+def test_a_window_that_is_too_large_is_made_small():
+    text = "Trying to create tensor with negative dimension -1: [5, 7, -1, -6]"
+    shapes = first_shapes(plan(3, 3), "RuntimeError", text, 99)
+    small = [k for k, (_, second) in enumerate(shapes) if second[1:] == (2, 3)]
+    first = [k for k, (first, _) in enumerate(shapes) if first[1:] == (2, 3)]
+    assert small[0] < first[0]  # the weight is named after the image
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "expand(torch.DoubleTensor{[5, 7, 6, 3]}, size=[6, 3]): the number of sizes provided (2)",
+        "output with shape [6, 3] doesn't match the broadcast shape [5, 7, 6, 3]",
+    ],
+)
+def test_what_more_axes_are_written_to_gets_as_many(text):
+    shapes = first_shapes(plan(2, 3), "RuntimeError", text, 99)
+    assert (4, 3) in [(len(first), len(second)) for first, second in shapes]
+
+
+class AngleEnergy(torch.autograd.Function):
+    """Of three points in a row, with one angle at rest for all."""
+
+    @staticmethod
+    def forward(ctx, a, b, k, rest):
+        ctx.save_for_backward(a, b, k, rest)
+        return 0.5 * k * ((a * b).sum(-1) - rest) ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, k, rest = ctx.saved_tensors
+        off = (a * b).sum(-1, keepdim=True) - rest
+        slope = (g * k).unsqueeze(-1) * off
+        return slope * b, slope * a, 0.5 * g * off.squeeze(-1) ** 2, -slope.sum().view_as(rest)
+
+
+class Depthwise(torch.autograd.Function):
+    """A convolution whose loops run over the window: none of size 0 is meant."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        rows, columns = w.shape[-2:]
+        high, wide = x.shape[-2] - rows + 1, x.shape[-1] - columns + 1
+        made = x.new_zeros(x.shape[0], x.shape[1], high, wide)
+        for i in range(rows):
+            for j in range(columns):
+                made += w[:, i, j, None, None] * x[..., i : i + high, j : j + wide]
+        return made
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        high, wide = g.shape[-2:]
+        made, of_window = torch.zeros_like(x), []
+        for i in range(w.shape[-2]):
+            for j in range(w.shape[-1]):
+                part = (..., slice(i, i + high), slice(j, j + wide))
+                made[part] += g * w[:, i, j, None, None]
+                of_window.append((g * x[part]).sum((0, 2, 3)))
+        return made, torch.stack(of_window, -1).view_as(w)
+
+
+def test_a_sum_in_the_form_of_an_input_is_a_number():
+    found = inferred(AngleEnergy)
+    assert [value.dim() for value in found] == [2, 2, 1, 0]
+
+
+def test_nothing_has_the_size_of_zero():
+    _, w = infer(from_object(Depthwise), 0)[0].args
+    assert min(w.shape) > 1
+
+
+def inferred(function: type[torch.autograd.Function]) -> list[torch.Tensor]:
+    """Inputs with which backward runs."""
+    sample = infer(from_object(function), 0)[0]
+    leaves = [value.detach().requires_grad_() for value in sample.args]
+    function.apply(*leaves).sum().backward()
+    return leaves
