@@ -29,6 +29,7 @@ from gradlint.inputs.documentation import (
     Range,
     documented_range,
     documented_signs,
+    documented_words,
     prose,
 )
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
@@ -183,9 +184,20 @@ def with_moved(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Desi
     # Windows smaller than the image, and even sizes, as groups need them.
     if any(type(value) in (int, tuple, list) for value in moved.values()):
         others += [apply(other) for other in _other_sizes(sample, seed)]
+    # A layout, or a flag that says whether a matrix is transposed.
+    if all(isinstance(value, (bool, str, enum.Enum)) for value in moved.values()):
+        others += [apply(other) for other in _transposed(sample)]
     turned = _turned(op, sample, moved)
     suiting = None if turned is None else apply(turned)
     return Designed(apply(sample), moved, alternatives=others, suiting=suiting)
+
+
+def _transposed(sample: Sample) -> Iterator[Sample]:
+    """``sample`` with the last two axes of one tensor exchanged, where their sizes differ."""
+    for tensor in tensors_of(sample):
+        if tensor.dim() > 1 and tensor.shape[-1] != tensor.shape[-2]:
+            exchange = {id(tensor): leaf_like(tensor.mT, tensor)}
+            yield exchanged(sample, exchange, sample.label, "same")
 
 
 def _turned(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample | None:
@@ -347,9 +359,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         if sample.origin != "inferred" and parameter.name in given and _is_chosen(parameter, now):
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
-        candidates = values_for(
-            parameter.name, now, evidence.values, kind, rank, sliced=evidence.sliced
-        )
+        words = [*evidence.values, *documented_words(said, now)]
+        candidates = values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced)
         allowed = documented_range(said, parameter.name, known)
         most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
         others = distinct(now, within(allowed, now, candidates))[:most]

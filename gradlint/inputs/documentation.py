@@ -392,6 +392,18 @@ def documented_interval_of_input(text: str) -> str:
     return ""
 
 
+#: A word in quotation marks, of one kind or several.
+_QUOTED = re.compile(r"""[\"'`]+([A-Za-z_]\w*)[\"'`]+""")
+
+
+def documented_words(text: str, word: object) -> list[str]:
+    """Other words in quotation marks in the paragraphs of ``text`` in which ``word`` stands in
+    them: ``"oi"`` beside ``"io"``."""
+    paragraphs = (_QUOTED.findall(part) for part in re.split(r"\n\s*\n", text))
+    beside = (found for found in paragraphs if word in found)
+    return list(dict.fromkeys(one for found in beside for one in found if one != word))
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that an argument may be.

@@ -373,3 +373,62 @@ def test_a_row_without_any_key_is_hardly_meant() -> None:
     assert [item.code for item in report.findings] == ["GL402", "GL402"]
     (first, *_) = red(check(op(attention, attention_by_first_mask), *tensors, keep))
     assert first.startswith("GL402 wrong gradient for `q`")
+
+
+def laid_out(ctx, x, weight, layout="oi"):
+    """Weights are (out, in) in layout "oi", (in, out) in layout "io"."""
+    ctx.save_for_backward(x, weight)
+    ctx.layout = layout
+    return x @ (weight.mT if layout == "oi" else weight)
+
+
+def laid_out_right(ctx, g):
+    x, weight = ctx.saved_tensors
+    if ctx.layout == "oi":
+        return g @ weight, g.mT @ x, None
+    return g @ weight.mT, x.mT @ g, None
+
+
+def laid_out_alike(ctx, g):
+    x, weight = ctx.saved_tensors
+    if ctx.layout == "oi":
+        return g @ weight, g.mT @ x, None
+    return g @ weight.mT, 2 * x.mT @ g, None
+
+
+def flipped(ctx, x, weight, transposed=False):
+    ctx.save_for_backward(x, weight)
+    ctx.transposed = transposed
+    return x @ (weight.mT if transposed else weight)
+
+
+def flipped_right(ctx, g):
+    x, weight = ctx.saved_tensors
+    if ctx.transposed:
+        return g @ weight, g.mT @ x, None
+    return g @ weight.mT, x.mT @ g, None
+
+
+def flipped_sign(ctx, g):
+    x, weight = ctx.saved_tensors
+    if ctx.transposed:
+        return -g @ weight, g.mT @ x, None
+    return g @ weight.mT, x.mT @ g, None
+
+
+@pytest.mark.parametrize(
+    ("forward", "right", "wrong", "shape", "words"),
+    [
+        (laid_out, laid_out_right, laid_out_alike, (2, 3), "GL401 wrong gradient for `weight`"),
+        (flipped, flipped_right, flipped_sign, (3, 2), "GL401 wrong gradient for `x`"),
+    ],
+)
+def test_matrices_are_transposed_where_an_option_asks_for_it(
+    forward: Any, right: Any, wrong: Any, shape: tuple[int, int], words: str
+) -> None:
+    """The other layout is known from documentation alone."""
+    given = X.double().requires_grad_()
+    weight = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(shape).requires_grad_()
+    assert red(check(op(forward, right), given, weight)) == []
+    (found,) = red(check(op(forward, wrong), given, weight))
+    assert found.startswith(words)

@@ -20,6 +20,7 @@ from gradlint.inputs.documentation import (
     documented_rotation,
     documented_scalar,
     documented_sign,
+    documented_words,
     documented_zero_dim,
     ranks_in,
     sizes_in_words,
@@ -380,3 +381,13 @@ def test_zero_dim_before_a_shape(text: str, name: str, found: bool) -> None:
 )
 def test_rotations(text: str, name: str, found: bool) -> None:
     assert documented_rotation(text, name) == found
+
+
+def test_words_that_stand_beside_one():
+    said = """layout "oi": (out, in) as in nn.Linear; "io": (in, out).
+
+    reduction: one of `mean`, 'sum' and ``none``."""
+    assert documented_words(said, "io") == ["oi"]
+    assert documented_words(said, "sum") == ["mean", "none"]
+    assert documented_words(said, "max") == []
+    assert documented_words("mean over the batch, or sum", "mean") == []
