@@ -20,6 +20,7 @@ import ast
 import contextlib
 import difflib
 import importlib.util
+import inspect
 import json
 import multiprocessing
 import os
@@ -45,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The sets of each half. A set has a folder ``right``, a folder ``wrong`` and ``cases.py``.
 HALVES = {
     "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"),
-    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w"),
+    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x"),
 }
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
@@ -311,7 +312,7 @@ def _made(op: Any, make: Any, args: ModuleType) -> Any:
     """The module that ``make`` builds, of the class that is checked (``make`` may import none)."""
     if isinstance(make, str):
         make = getattr(args, make) if hasattr(args, make) else eval(make, vars(args))
-    return make(op) if make.__code__.co_argcount else make()
+    return make(op) if inspect.signature(make).parameters else make()
 
 
 def drawn(cases: list[Case], many: int, seed: int = 0) -> list[Case]:
