@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from gradlint.model.events import Event
@@ -123,9 +124,15 @@ class SeveralTask:
 def in_turns(tasks: Sequence[Task], settings: Settings, memory_mb: int | None) -> Iterator[Task]:
     """``tasks``, where those that may take turns are put together, in their order."""
     most = min(MOST, -(-len(tasks) // (_SHARES * settings.jobs)))
+    plain = cache(_is_plain_file)
     together: list[TargetTask] = []
     for task in tasks:
-        if most > 1 and isinstance(task, TargetTask) and task.may_take_turns and _plain(task):
+        if (
+            most > 1
+            and isinstance(task, TargetTask)
+            and task.may_take_turns
+            and plain(os.path.abspath(task.ref.path))
+        ):
             together.append(task)
             if len(together) == most:
                 yield SeveralTask(together, settings, memory_mb)
@@ -138,9 +145,7 @@ def in_turns(tasks: Sequence[Task], settings: Settings, memory_mb: int | None) -
         yield from together
 
 
-def _plain(task: TargetTask) -> bool:
-    """Whether the operator's file leaves nothing behind where it runs."""
-    if task.ref.source != "file" or task.ref.overlay is not None:
-        return False
-    source = read_source(os.path.abspath(task.ref.path))
+def _is_plain_file(path: str) -> bool:
+    """Whether the file at ``path`` leaves nothing behind where it runs."""
+    source = read_source(path)
     return source is not None and is_plain(source)

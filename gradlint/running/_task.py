@@ -298,6 +298,8 @@ class TargetTask:
         """Whether its worker may check other operators before and after, if their files let it."""
         return (
             type(self) is TargetTask
+            and self.ref.source == "file"
+            and self.ref.overlay is None
             and self.compiling is None
             and self._examine is None
             and not self._listing
