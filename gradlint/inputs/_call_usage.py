@@ -64,6 +64,8 @@ class Calls(Statements):
             found.say("callable", 4.0)
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func)
+        elif isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) > 1:
+            self._axes_after(node.args[1], node.args[0])  # ``range(2, x.dim())``
         for key, argument in _arguments(node):
             passed = self.parameter(argument)
             if passed is not None:

@@ -212,6 +212,15 @@ class References(ast.NodeVisitor):
                 return self._shape_of(node.args[0])
         return None
 
+    def _axes_after(self, end: ast.expr, before: ast.expr) -> None:
+        """Code for the axes of a tensor after the first few, where ``end`` is their number, is
+        written for tensors that have some."""
+        ranked = self._rank_of(end)
+        known, first = literal(before)
+        if ranked is not None and known and type(first) is int and 0 < first < 4:
+            ranked.at_least(first)
+            ranked.rank(first + 1, 2.5)
+
 
 class Statements(References):
     """Reads assignments, conditions and loops."""

@@ -231,7 +231,8 @@ class Reader(Calls):
         return name in _RETURN_TENSORS and self.parameter(node.func.value) is not None
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        self._axes_beyond(node)
+        if isinstance(node.op, ast.Sub):  # ``x.dim() - 2``
+            self._axes_after(node.left, node.right)
         self._beside_a_sum(node)
         self._for_each(node)
         for side, other in ((node.left, node.right), (node.right, node.left)):
@@ -275,15 +276,6 @@ class Reader(Calls):
             if owner is not None and item and item == ast.unparse(other):
                 owner.rank(1, NUMBERED)
                 owner.for_each_of = whole
-
-    def _axes_beyond(self, node: ast.BinOp) -> None:
-        """``x.dim() - 2``: code for the axes after the first two is written for tensors that have
-        some."""
-        ranked = self._rank_of(node.left) if isinstance(node.op, ast.Sub) else None
-        known, before = literal(node.right)
-        if ranked is not None and known and type(before) is int and 0 < before < 4:
-            ranked.at_least(before)
-            ranked.rank(before + 1, 2.5)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         found = self.parameter(node.operand)

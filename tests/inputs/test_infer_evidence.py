@@ -561,3 +561,25 @@ def test_prose_tells_a_list_of_integers_from_integers():
     assert isinstance(offsets, list)
     # The main diagonal alone would be the same in the transpose.
     assert any(offsets)
+
+
+def over_space(x, w):
+    axes = tuple(range(2, x.dim()))
+    return (x - x.mean(axes, keepdim=True)) * w.view(1, -1, *[1] * len(axes))
+
+
+def all_but_the_first(x):
+    return x.sum(tuple(range(1, x.ndim)))
+
+
+def counted(x, n):
+    return sum(x * k for k in range(2, n))
+
+
+def test_a_range_that_ends_with_the_number_of_axes():
+    found = {item.name: item for item in gather(from_object(over_space))}
+    assert (found["x"].least_rank, max(found["x"].ranks, key=found["x"].ranks.get)) == (2, 3)
+    found = {item.name: item for item in gather(from_object(all_but_the_first))}
+    assert (found["x"].least_rank, dict(found["x"].ranks).get(2, 0.0) > 0.0) == (1, True)
+    found = {item.name: item for item in gather(from_object(counted))}
+    assert found["x"].least_rank == 0
