@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
+from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._frames import FailedAttempt
-from gradlint.inputs._moves import with_rank
+from gradlint.inputs._moves import rank_of, with_rank
 from gradlint.inputs._plan import Plan, TensorGuess
 
 #: Inputs of almost one shape from which on a gradient in the shape of another is taken for a hint
 #: (heuristic: gradients that are exchanged are mostly those of two inputs).
 MOST_EXCHANGED = 3
 
+#: Weight of the evidence for a number of axes below which a name alone may say it.
+_BY_NAME = 2.0
 
 #: Autograd's words where it meets an operation that has no derivative, such as ``//``.
 NO_DERIVATIVE_ERROR = re.compile(r"derivative for .* is not implemented")
@@ -45,9 +48,12 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
     if not isinstance(guess, TensorGuess):
         return
     if not got:
-        said = failed.evidence[name]
-        if index and guess.axes and not said.ranks and not said.shape and not said.least_rank:
-            yield with_rank(plan, name, 0, 0.3)
+        numbers = summed(failed.evidence)
+        if index and guess.axes and (name in numbers or not _is_told(failed.evidence[name])):
+            scalar = with_rank(plan, name, 0, 0.3)
+            for other in numbers if name in numbers else ():
+                scalar = with_rank(scalar, other, 0, 0.0) if rank_of(scalar, other) else scalar
+            yield scalar
         return
     if keeps_axes(match):
         yield from _kept_axes(failed, name, guess, got)
@@ -74,6 +80,28 @@ def like_gradient(failed: FailedAttempt, match: re.Match[str]) -> Iterator[Plan]
     yield plan.changed(name, replace(guess, axes=tuple(axes)), 0.2)
     # Or only the number of axes of the gradient is right, and the sizes are not.
     yield plan.changed(name, replace(guess, axes=guess.axes[-len(got) :]), 0.25)
+
+
+def summed(evidence: Mapping[str, Evidence]) -> list[str]:
+    """Parameters after the first for which backward returns a sum over all elements, if nothing
+    says how many axes they have, or a name says none. Beside one of those, a name says too little:
+    a temperature and a bias are both numbers."""
+    items = [item for item in list(evidence.values())[1:] if item.summed]
+    if all(
+        _is_told(item) and max(item.ranks, key=item.ranks.__getitem__, default=1) for item in items
+    ):
+        return []
+    hinted = [max(item.ranks.values(), default=0.0) < _BY_NAME for item in items]
+    return [
+        item.name
+        for item, by_name in zip(items, hinted, strict=True)
+        if by_name and not item.shape and not item.least_rank
+    ]
+
+
+def _is_told(item: Evidence) -> bool:
+    """Whether anything says how many axes an argument has."""
+    return bool(item.ranks or item.shape or item.least_rank)
 
 
 def like_complex_gradient(failed: FailedAttempt) -> Iterator[Plan]:

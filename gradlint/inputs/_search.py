@@ -24,7 +24,7 @@ from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._examples import example_plans
 from gradlint.inputs._frames import FailedAttempt, unmet
 from gradlint.inputs._gather import has_imaginary
-from gradlint.inputs._gradient_repairs import as_real, keeps_axes
+from gradlint.inputs._gradient_repairs import as_real, keeps_axes, summed
 from gradlint.inputs._made_with import plans_of_constructor
 from gradlint.inputs._moves import (
     SQUARE_COST,
@@ -495,7 +495,7 @@ class Search:
         """Scalars where backward returns a sum over all elements, and nothing else says how many
         axes there are: forward broadcast by accident what has more."""
         changed = plan
-        for name in _summed(self.evidence):
+        for name in summed(self.evidence):
             if rank_of(plan, name):
                 changed = with_rank(changed, name, 0, 0.0)
         if changed != plan:
@@ -657,16 +657,6 @@ def _symbol(plan: Plan, name: str, axis: int) -> str:
     return axes[axis] if -len(axes) <= axis < len(axes) else ""
 
 
-def _summed(evidence: dict[str, Evidence]) -> list[str]:
-    """Parameters after the first for which backward returns a sum over all elements, if nothing
-    says how many axes they have."""
-    return [
-        item.name
-        for item in list(evidence.values())[1:]
-        if item.summed and not item.ranks and not item.shape and not item.least_rank
-    ]
-
-
 def _better(
     node: _Candidate, trial: Trial, known: Plan, before: Trial, evidence: dict[str, Evidence]
 ) -> bool:
@@ -726,7 +716,7 @@ def _hides_mistakes(
         for name, guess in more
     ):
         return True
-    scalars = _summed(evidence)
+    scalars = summed(evidence)
     scalar = misfit is not None and not misfit.group(2)
     return not (scalar or _SHOULD_BE_SCALAR.search(text)) and any(
         not guess.axes and ranks.get(name) and name not in scalars for name, guess in plan.tensors()

@@ -596,3 +596,50 @@ def inferred(function: type[torch.autograd.Function]) -> list[torch.Tensor]:
     leaves = [value.detach().requires_grad_() for value in sample.args]
     function.apply(*leaves).sum().backward()
     return leaves
+
+
+class PairLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, left, right, warmth, bias):
+        alike = left @ right.t()
+        ctx.save_for_backward(left, right, alike, warmth, bias)
+        return torch.tanh(alike * warmth.exp() + bias).sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        left, right, alike, warmth, bias = ctx.saved_tensors
+        scale = warmth.exp()
+        g = grad * (1 - torch.tanh(alike * scale + bias) ** 2)
+        return scale * g @ right, scale * g.t() @ left, (g * alike).sum() * scale, g.sum()
+
+
+class Shifted(torch.autograd.Function):
+    """Wrong: one number for all elements of the bias."""
+
+    @staticmethod
+    def forward(ctx, x, gain, bias):
+        ctx.save_for_backward(x, gain)
+        return x * gain + bias
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, gain = ctx.saved_tensors
+        return grad * gain, (grad * x).sum(0), grad.sum()
+
+
+class NamedPairLoss(PairLoss):
+    """With a name that says what it is."""
+
+    @staticmethod
+    def forward(ctx, left, right, log_scale, bias):
+        return PairLoss.forward(ctx, left, right, log_scale, bias)
+
+
+@pytest.mark.parametrize("loss", [PairLoss, NamedPairLoss])
+def test_a_bias_beside_a_temperature_is_a_number_too(loss):
+    assert [value.dim() for value in inferred(loss)] == [2, 2, 0, 0]
+
+
+def test_a_bias_whose_gradient_alone_is_summed_too_far_stays_a_vector():
+    sample = infer(from_object(Shifted), 0)[0]
+    assert [value.dim() for value in sample.args][2] == 1
