@@ -875,3 +875,52 @@ def test_what_backward_permutes_is_judged(op, expected) -> None:
     (report,) = gradlint.check(op, seed=0, order=1, select=["GL0", "GL401"]).targets
     found = [(f.code, f.input) for f in report.findings if f.severity in ("error", "warning")]
     assert found == expected
+
+
+class Rotated(Function):
+    """Pairs that lie half an axis apart, turned: as many elements as pairs have."""
+
+    @staticmethod
+    def forward(ctx, x, cos, sin):
+        ctx.save_for_backward(cos, sin)
+        batch, heads, length, width = x.shape
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat((-b, a), -1) * sin
+
+    @staticmethod
+    def backward(ctx, grad):
+        cos, sin = ctx.saved_tensors
+        a, b = (grad * sin).chunk(2, -1)
+        return grad * cos + torch.cat((b, -a), -1), None, None
+
+
+def test_exchanged_halves_are_of_one_size():
+    x, cos, sin = shapes(Rotated)
+    assert x[-1] % 2 == 0
+    assert cos[-1] == sin[-1] == x[-1]
+
+
+def test_a_wrong_sign_between_exchanged_halves_is_found_at_an_even_size():
+    class Unturned(Rotated):
+        @staticmethod
+        def backward(ctx, grad):
+            cos, sin = ctx.saved_tensors
+            a, b = (grad * sin).chunk(2, -1)
+            return grad * cos + torch.cat((-b, a), -1), None, None
+
+    assert shapes(Unturned)[0][-1] % 2 == 0
+    found = gradlint.check(Unturned, seed=0, select="GL401")
+    (finding,) = found.targets[0].findings
+    assert (finding.code, finding.severity, finding.cause) == ("GL401", "error", "sign")
+
+
+def test_halves_that_backward_cuts_as_forward_does_may_differ_by_one():
+    class Glued(Rotated):
+        @staticmethod
+        def backward(ctx, grad):
+            cos, sin = ctx.saved_tensors
+            back = grad * sin
+            few = back.shape[-1] // 2
+            return grad * cos + torch.cat((back[..., few:], -back[..., :few]), -1), None, None
+
+    assert shapes(Glued)[0][-1] % 2 == 1
