@@ -883,7 +883,7 @@ class Rotated(Function):
     @staticmethod
     def forward(ctx, x, cos, sin):
         ctx.save_for_backward(cos, sin)
-        batch, heads, length, width = x.shape
+        _batch, _heads, _length, _width = x.shape
         a, b = x.chunk(2, -1)
         return x * cos + torch.cat((-b, a), -1) * sin
 
