@@ -65,6 +65,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     for step in (
         _with_solutions,
         _of_fewer_axes,
+        _for_either_choice,
         _needed,
         _without_squares,
         _permuting,
@@ -184,6 +185,40 @@ def _of_fewer_axes(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tria
         if found is not None and is_meant(found.plan, found.trial):
             return found.plan, found.trial
     return plan, trial
+
+
+def _for_either_choice(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """A tensor without its first axis, which no other one has, where forward runs for either value
+    of an option only then: statistics of a batch may be written into a tensor of more axes, and
+    can't be used in its place. What is kept of variances is positive."""
+    for name in plan.names:
+        other = _other_choice(search, plan, name)
+        if other is None or attempt(search.op, other, search.seed, search.keywords).score > 0:
+            continue
+        for tensor, guess in plan.tensors():
+            item, used = search.evidence[tensor], [a for _, g in plan.tensors() for a in g.axes]
+            own = isinstance(plan.guess(tensor), TensorGuess) and guess.dtype == "float"
+            sure = item.shape or max(item.ranks.values(), default=0.0) >= SURE_RANK
+            if not own or sure or len(guess.axes) < 2 or used.count(guess.axes[0]) > 1:
+                continue
+            for domain in dict.fromkeys((guess.domain, "positive")):
+                fewer = plan.changed(tensor, replace(guess, axes=guess.axes[1:], domain=domain))
+                better = _try(search, fewer, trial)
+                flipped = _other_choice(search, fewer, name)
+                if better is None or better.shapes != trial.shapes or flipped is None:
+                    continue
+                if attempt(search.op, flipped, search.seed, search.keywords).score >= 3:
+                    return fewer, better
+    return plan, trial
+
+
+def _other_choice(search: Search, plan: Plan, name: str) -> Plan | None:
+    """The plan with the other truth value of an option; None where ``name`` is none."""
+    guess = plan.guess(name)
+    value = search.evidence[name].default if isinstance(guess, Omitted) else None
+    if isinstance(guess, ValueGuess):
+        value = guess.value
+    return plan.changed(name, ValueGuess(not value, "bool")) if isinstance(value, bool) else None
 
 
 def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
