@@ -56,9 +56,10 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " looks meant; a function that was guessed and that backward calls, or attributes of a"
         " guessed object that backward reads and forward does not; NaN where forward divides by"
         " an input that is zero, or that forward returns where inputs were guessed; digits that"
-        " cancel at large magnitudes; numbers that forward keeps in 8 bits for backward; a number"
-        " moved by gradlint that only backward uses, or below which it bounds what it only kept"
-        " from zero; an operand that broadcasts where nothing says that this is meant; a size at"
+        " cancel at large magnitudes or at a size that gradlint chose; numbers that forward keeps"
+        " in 8 bits for backward; a number moved by gradlint that only backward uses, or below"
+        " which it bounds what it only kept from zero; an operand that broadcasts where nothing"
+        " says that this is meant; a size at"
         " which forward clamps to an empty range, solves with a singular matrix, an index falls"
         " below zero or more is selected than there is, a mask that leaves nothing of a row, or a"
         " size or values that gradlint chose"
@@ -225,7 +226,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "digits cancel at such magnitudes: what differs is rounding",
+        "digits cancel there: what differs is rounding",
         lambda g: g.explained == "rounding",
     ),
     Reason(

@@ -321,7 +321,7 @@ class _Search:
             yield from self._counted(calls, runs, Alteration(sites, RESULT))
             for k in sorted(moving - {-1}) if site.name.strip("_") not in _SUMS else ():
                 if all(_passes(call, k) for call in runs):
-                    cause = _derivative_left_out(site, _number_of(runs[0], k))
+                    cause = _derivative_left_out(runs[0], k)
                     yield Other(self._altered(calls, Alteration(sites, THROUGH, k, 1.0)), cause)
         yield from self._picked_twice(calls, groups)
         for sites, runs in groups:
@@ -329,8 +329,9 @@ class _Search:
                 shared = any(readers[call.reads[k]] > 1 for call in runs if k in call.reads)
                 if shared and not (writes(runs[0].site.name) and k == 0):
                     # In another run of the same expression this operand may be a number.
-                    tensor = _number_of(next(call for call in runs if k in call.moving), k)
-                    yield from self._counted(calls, runs, Alteration(sites, OPERAND, k), tensor)
+                    moved = next(call for call in runs if k in call.moving)
+                    value = _quoted_operand(moved, k)
+                    yield from self._counted(calls, runs, Alteration(sites, OPERAND, k), value)
 
     def _picked_twice(
         self, calls: Sequence[Recorded], groups: Sequence[tuple[frozenset[Site], list[Recorded]]]
@@ -351,7 +352,7 @@ class _Search:
         calls: Sequence[Recorded],
         runs: Sequence[Recorded],
         alteration: Alteration,
-        tensor: int | None = None,
+        value: str = "",
     ) -> Iterator[Other]:
         """Forward in which a value moves as many times as far as explains the first slopes, if that
         is one of :data:`FACTORS`, or what makes a sum of a mean, or a mean of a sum."""
@@ -365,7 +366,7 @@ class _Search:
         if factor is None:
             return
         changed = replace(alteration, factor=factor)
-        cause = _counts(runs[0].site, factor, tensor)
+        cause = _counts(value or _quoted(runs[0].site), factor)
         if factor == exchanged and factor not in FACTORS:
             cause = _reduced_otherwise(runs[0].site, factor)
         yield Other(self._altered(calls, changed), cause)
@@ -407,13 +408,6 @@ def _readers(calls: Sequence[Recorded]) -> dict[int, int]:
         for identity in set(call.reads.values()):
             found[identity] = found.get(identity, 0) + 1
     return found
-
-
-def _number_of(call: Recorded, position: int) -> int:
-    """Which of the tensors among the operands of ``call`` the one at ``position`` is."""
-    place = sorted(call.operands).index(position)
-    reflected = call.site.name.startswith("__r") and len(call.operands) == 2
-    return 1 - place if reflected else place
 
 
 def _passes(call: Recorded, k: int) -> bool:
@@ -586,11 +580,16 @@ def _quoted(site: Site) -> str:
     return f"`{site.text}` (line {site.line})" if site.text else f"line {site.line} of forward"
 
 
-def _counts(site: Site, factor: float, tensor: int | None) -> Cause:
-    name = "" if tensor is None else site.operand(tensor)
-    value = f"`{name}` in {_quoted(site)}" if name else _quoted(site)
-    if tensor is not None and not name:
-        value = f"operand {tensor + 1} of {_quoted(site)}"
+def _quoted_operand(call: Recorded, position: int) -> str:
+    """The operand of a call, in words."""
+    name = call.operand(position)
+    if name:
+        return f"`{name}` in {_quoted(call.site)}"
+    which = "the tensor" if len(call.operands) == 1 else f"operand {position + 1}"
+    return f"{which} in {_quoted(call.site)}"
+
+
+def _counts(value: str, factor: float) -> Cause:
     if factor == 0.0:
         return Cause(
             "taken-as-constant",
@@ -635,8 +634,8 @@ def _assigned(site: Site) -> Cause:
     )
 
 
-def _derivative_left_out(site: Site, tensor: int) -> Cause:
-    name = site.operand(tensor)
+def _derivative_left_out(call: Recorded, position: int) -> Cause:
+    site, name = call.site, call.operand(position)
     of = f" with respect to `{name}`" if name and name != site.text else ""
     return Cause(
         "derivative-left-out",

@@ -5,9 +5,15 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.numerics.decide import Decision
 from gradlint.numerics.products import norm, widened
 from gradlint.numerics.vanishing import CHANGED, TRIALS, moved_by_units
 from gradlint.trace.op_io import OpRaised
+
+#: An error is rounding up to this many times what single units in the last place change (heuristic:
+#: the largest of a few independent draws of what remains of terms that cancel is below the error of
+#: one of them now and then).
+DRAWN = 2.0
 
 
 def only_rounding(subject: Subject) -> set[int]:
@@ -36,3 +42,31 @@ def only_rounding(subject: Subject) -> set[int]:
             if norm(one - other) > CHANGED * max(norm(one), norm(other)):
                 scattered.add(position)
     return scattered
+
+
+def changes_as_much(decision: Decision, position: int) -> bool:
+    """Whether the gradient of input ``position`` changes by as much as it is off, along every
+    direction along which it is, when inputs move by a few units in the last place: what differs is
+    what rounding leaves of terms that cancel, as the distance of a point to the line it lies on.
+
+    Costs a few backwards for each direction.
+    """
+    judgement, function = decision.judgement, decision.function
+    judged = next(item for item in judgement.inputs if item.index == position)
+    off = [k for k, pair in enumerate(judged.pairs) if pair.differs]
+    for k in off:
+        probe = judgement.probe(k)
+        own, change = widened(probe.gradients[position]), 0.0
+        for seed in range(1, TRIALS + 1):
+            generator = torch.Generator().manual_seed(seed)
+            values = moved_by_units(function.values, generator, 2**seed)
+            try:
+                found = widened(function.gradients_at(values, probe.cotangents)[position])
+            except OpRaised:
+                return False
+            if found.shape != own.shape:
+                return False
+            change = max(change, norm((found - own) * probe.moves[position]))
+        if not judged.pairs[k].error <= DRAWN * change:
+            return False
+    return bool(off)

@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_ball,
     documented_binary,
     documented_binary_labels,
+    documented_definite_input,
     documented_dtype,
     documented_interval,
     documented_interval_of_input,
@@ -265,7 +266,8 @@ def read_docs(
             evidence.domain = "binary"
     only = [item for item in parameters if item.tensorness > 0 and item.is_likely_tensor]
     if len(only) == 1 and not by_name_alone and not only[0].domain:
-        only[0].domain = documented_interval_of_input(text)
+        definite = documented_definite_input(text)
+        only[0].domain = "spd" if definite else documented_interval_of_input(text)
     if by_name_alone or any(evidence.shape for evidence in parameters):
         return
     tensors = [item for item in parameters if item.required and item.is_likely_tensor]

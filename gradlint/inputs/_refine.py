@@ -27,6 +27,7 @@ from gradlint.inputs.values import build
 from gradlint.model.related import FORMULAS, Bound, Formula, Side
 from gradlint.targets.nodes import code_of
 from gradlint.trace.comparisons import Comparisons
+from gradlint.trace.exchanged_halves import ExchangedHalves
 from gradlint.trace.size_edges import SOLVE, SizeEdges
 
 #: Elements that a tensor of a sample should have at most.
@@ -44,6 +45,8 @@ OTHER_THAN = (6, 9, 4, 8)
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
 MOST_GROUPS = 21
+#: Indices of which one occurs twice, beside the first and the last of the others.
+TO_REPEAT = 3
 #: Draws of values at which an argument must not matter before it is left out (heuristic: at every
 #: other one, a weight is below zero and clamped).
 DRAWS_UNUSED = 8
@@ -62,6 +65,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     for step in (
         _with_solutions,
         _of_fewer_axes,
+        _for_either_choice,
         _needed,
         _without_squares,
         _permuting,
@@ -69,6 +73,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _following,
         _unfixed,
         _small,
+        _of_even_halves,
         _grouped,
         _all_used,
         _wide_indices,
@@ -180,6 +185,40 @@ def _of_fewer_axes(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tria
         if found is not None and is_meant(found.plan, found.trial):
             return found.plan, found.trial
     return plan, trial
+
+
+def _for_either_choice(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """A tensor without its first axis, which no other one has, where forward runs for either value
+    of an option only then: statistics of a batch may be written into a tensor of more axes, and
+    can't be used in its place. What is kept of variances is positive."""
+    for name in plan.names:
+        other = _other_choice(search, plan, name)
+        if other is None or attempt(search.op, other, search.seed, search.keywords).score > 0:
+            continue
+        for tensor, guess in plan.tensors():
+            item, used = search.evidence[tensor], [a for _, g in plan.tensors() for a in g.axes]
+            own = isinstance(plan.guess(tensor), TensorGuess) and guess.dtype == "float"
+            sure = item.shape or max(item.ranks.values(), default=0.0) >= SURE_RANK
+            if not own or sure or len(guess.axes) < 2 or used.count(guess.axes[0]) > 1:
+                continue
+            for domain in dict.fromkeys((guess.domain, "positive")):
+                fewer = plan.changed(tensor, replace(guess, axes=guess.axes[1:], domain=domain))
+                better = _try(search, fewer, trial)
+                flipped = _other_choice(search, fewer, name)
+                if better is None or better.shapes != trial.shapes or flipped is None:
+                    continue
+                if attempt(search.op, flipped, search.seed, search.keywords).score >= 3:
+                    return fewer, better
+    return plan, trial
+
+
+def _other_choice(search: Search, plan: Plan, name: str) -> Plan | None:
+    """The plan with the other truth value of an option; None where ``name`` is none."""
+    guess = plan.guess(name)
+    value = search.evidence[name].default if isinstance(guess, Omitted) else None
+    if isinstance(guess, ValueGuess):
+        value = guess.value
+    return plan.changed(name, ValueGuess(not value, "bool")) if isinstance(value, bool) else None
 
 
 def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
@@ -393,6 +432,26 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     return plan, trial
 
 
+def _of_even_halves(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """An even size where forward exchanges the halves of an axis, and backward disagrees with it at
+    an odd one: forward takes that by accident, and backward need not know what it gives then."""
+    if trial.score < 5:
+        return plan, trial
+    watched = ExchangedHalves()
+    with watched:
+        attempt(search.op, plan, search.seed, search.keywords, backward=False)
+    if not watched.sizes or _agreeing(search, plan):
+        return plan, trial
+    sizes = plan.sizes()
+    for symbol in plan.symbols():
+        if sizes[symbol] in watched.sizes and not symbol.startswith("="):
+            even = plan.sized(symbol, sizes[symbol] + 1)
+            better = _try(search, even, trial)
+            if better is not None:
+                return even, better
+    return plan, trial
+
+
 def _grouped(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Twice as many along one axis as along that of another tensor that was guessed to be as long,
     where forward takes that and an output has as many: heads that share a key, channels that share
@@ -552,7 +611,24 @@ def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
         better = _try(search, changed, trial)
         if better is not None:
             plan, trial = changed, better
+        if not watched.overwrites:
+            plan, trial = _enough_to_repeat(search, plan, trial, name)
     return plan, trial
+
+
+def _enough_to_repeat(search: Search, plan: Plan, trial: Trial, name: str) -> tuple[Plan, Trial]:
+    """More indices where these are so few that none occurs twice: with one for each segment, a sum
+    over a segment is the element itself."""
+    guess = plan.guess(name)
+    if not isinstance(guess, TensorGuess) or len(guess.axes) != 1 or search.evidence[name].parts:
+        return plan, trial
+    (axis,) = guess.axes
+    if axis.startswith("=") or axis in search.held or plan.sizes()[axis] >= TO_REPEAT:
+        return plan, trial
+    high = guess.high or min(plan.sizes().values())
+    more = plan.changed(name, replace(guess, high=high)).sized(axis, TO_REPEAT)
+    better = _try(search, more, trial)
+    return (plan, trial) if better is None else (more, better)
 
 
 def _shared_by_the_batch(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:

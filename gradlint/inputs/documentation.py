@@ -404,6 +404,24 @@ def documented_words(text: str, word: object) -> list[str]:
     return list(dict.fromkeys(one for found in beside for one in found if one != word))
 
 
+#: "square root of an SPD matrix": what an op is computed of is such a matrix.
+_OF_DEFINITE = re.compile(
+    r"(?i)\bof (?:an?|the|each|one) (?:real |batch of |stack of )*"
+    r"(?:spd|(?:real )?(?:symmetric )?positive[- ]definite) matri(?:x|ces)\b"
+)
+
+_MAKES = re.compile(r"(?i)\bparametri[sz]|\bfactors\b")
+
+
+def documented_definite_input(text: str) -> bool:
+    """Whether ``text`` says, without a name, that an op is computed of a positive definite matrix:
+    not that it makes one, by its parameters or factors."""
+    return any(
+        _OF_DEFINITE.search(sentence) and not _MAKES.search(sentence)
+        for sentence in re.split(r"\.\s|;|\n\s*\n", text)
+    )
+
+
 @dataclass(frozen=True)
 class Range:
     """The numbers that an argument may be.

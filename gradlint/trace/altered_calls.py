@@ -12,7 +12,7 @@ import ast
 import linecache
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Any
@@ -42,6 +42,9 @@ _ARITHMETIC = frozenset(
     | {"true_divide", "multiply", "divide", "subtract", "where", "masked_fill"}
     | {"clamp", "clip", "clamp_min", "clamp_max", "lt", "le", "gt", "ge"}
 )
+
+#: Names of functions whose operands PyTorch may exchange.
+_COMMUTATIVE = frozenset({"add", "mul"})
 
 #: Names of functions whose flags count as numbers: whether a variance is that of a sample.
 _VARIANCES = frozenset({"var", "std", "var_mean", "std_mean"})
@@ -94,12 +97,13 @@ class Site:
         end = len(whole) - len(lines[-1].encode()) + stop
         return " ".join(whole[start:end].decode(errors="replace").split())
 
-    def operand(self, tensor: int) -> str:
-        """The source of tensor number ``tensor`` among its operands; "" if it is not known."""
+    @property
+    def expressions(self) -> list[ast.expr]:
+        """Its operands as they are written, those of lists one by one; empty if not known."""
         try:
             node = ast.parse(self.text, mode="eval").body
         except SyntaxError:
-            return ""
+            return []
         found: list[ast.expr] = []
         if isinstance(node, ast.BinOp):
             found = [node.left, node.right]
@@ -107,17 +111,27 @@ class Site:
             found = [node.operand]
         elif isinstance(node, ast.Compare):
             found = [node.left, *node.comparators]
+        elif isinstance(node, ast.Subscript):
+            found = [node.value, node.slice]
         elif isinstance(node, ast.Call):
-            found = [a for a in node.args if not isinstance(a, ast.Starred)]
-            module = isinstance(node.func, ast.Attribute) and not _is_module(node.func.value)
-            if module and isinstance(node.func, ast.Attribute):
-                found = [node.func.value, *found]
-        found = [one for one in found if not isinstance(one, ast.Constant)]
-        return ast.unparse(found[tensor]) if tensor < len(found) else ""
+            of_module = not isinstance(node.func, ast.Attribute) or _is_module(node.func.value)
+            found = node.args if of_module else [node.func.value, *node.args]  # type: ignore[attr-defined]
+        return list(_one_by_one(found))
+
+
+def _one_by_one(nodes: Sequence[ast.expr]) -> Iterator[ast.expr]:
+    for node in nodes:
+        if isinstance(node, (ast.List, ast.Tuple)):
+            yield from _one_by_one(node.elts)
+        else:
+            yield node
 
 
 def _is_module(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("torch", "F", "functional", "linalg")
+    """Whether an expression is a module by its name, such as ``torch.nn.functional``."""
+    names = ast.unparse(node).split(".")
+    dotted = all(name.isidentifier() for name in names)
+    return dotted and (names[0] == "torch" or names[-1] in ("F", "functional", "linalg"))
 
 
 @dataclass
@@ -131,6 +145,7 @@ class Recorded:
         reads: the identities of its operands.
         last: for a call that picks some elements of its first operand more than once, True for
             the last time that each is picked.
+        positional: number of leaves that were given by position.
         moving: positions of the operands that move with the inputs; -1 stands for the result.
     """
 
@@ -140,7 +155,24 @@ class Recorded:
     result: torch.Tensor | None
     reads: dict[int, int] = field(default_factory=dict)
     last: torch.Tensor | None = None
+    positional: int = 0
     moving: set[int] = field(default_factory=set)
+
+    def operand(self, position: int) -> str:
+        """The source of the operand at ``position``; "" where it can't be told."""
+        found = self.site.expressions
+        name = self.site.name
+        if any(isinstance(one, ast.Starred) for one in found) or position >= self.positional:
+            return ""
+        if name.startswith("__r"):
+            found.reverse()
+        elif name.strip("_") in _COMMUTATIVE and position == 0 and 1 in self.numbers:
+            # PyTorch puts the number behind the tensor: which is which shows if it is written out.
+            found = [one for one in found if not isinstance(one, ast.Constant)]
+            return ast.unparse(found[0]) if len(found) == 1 else ""
+        if len(found) < self.positional or isinstance(found[position], ast.Constant):
+            return ""  # a list by its name stands for several
+        return ast.unparse(found[position])
 
 
 @dataclass(frozen=True)
@@ -179,6 +211,8 @@ def _floating(value: Any) -> bool:
 class _Watching(TorchFunctionMode):
     """Follows the calls that the user's code makes."""
 
+    _positional = 0
+
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
@@ -190,6 +224,7 @@ class _Watching(TorchFunctionMode):
         if frame is None or frame.f_code.co_filename.startswith(_GRADLINT) or name == "__get__":
             return func(*args, **kwargs)
         leaves, spec = tree_flatten((args, kwargs))
+        self._positional = len(leaves) - len(tree_flatten(kwargs)[0])
 
         def call(values: Sequence[Any]) -> Any:
             given, named = tree_unflatten(list(values), spec)
@@ -222,6 +257,7 @@ class Recording(_Watching):
         kinds = (float, *((int,) if name in _ARITHMETIC else ()))
         kinds += (bool,) if name in _VARIANCES else ()
         numbers = {k: float(leaf) for k, leaf in enumerate(leaves) if type(leaf) in kinds}
+        positional = self._positional
         result = call(leaves)
         values = _values_of(name, result)
         kept = None if values is None else self._copy(values)
@@ -232,7 +268,7 @@ class Recording(_Watching):
             last = _last_picked(operands[0], kept, lambda first: call([first, *leaves[1:]]))
         elif kept is not None and name in _CHOOSING and 0 in operands:
             last = _last_picked(operands[0], kept, lambda first: _chosen(first, leaves, result[1]))
-        self.calls.append(Recorded(site, operands, numbers, kept, reads, last))
+        self.calls.append(Recorded(site, operands, numbers, kept, reads, last, positional))
         return result
 
     def _copy(self, tensor: torch.Tensor) -> torch.Tensor:

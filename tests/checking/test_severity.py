@@ -89,6 +89,7 @@ CASES = {
     "a guard that was made large": (Grounds(explained="guard"), "info"),
     "far beyond one sign": (Grounds("extreme", explained="far"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
+    "digits that cancel at a size": (Grounds("other-size", explained="rounding"), "info"),
     "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),
     "a function that was guessed": (Grounds(explained="stand-in"), "warning"),
     "beyond a clamp": (Grounds("other-size", explained="clamped"), "warning"),

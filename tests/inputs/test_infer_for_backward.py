@@ -875,3 +875,115 @@ def test_what_backward_permutes_is_judged(op, expected) -> None:
     (report,) = gradlint.check(op, seed=0, order=1, select=["GL0", "GL401"]).targets
     found = [(f.code, f.input) for f in report.findings if f.severity in ("error", "warning")]
     assert found == expected
+
+
+class Rotated(Function):
+    """Pairs that lie half an axis apart, turned: as many elements as pairs have."""
+
+    @staticmethod
+    def forward(ctx, x, cos, sin):
+        ctx.save_for_backward(cos, sin)
+        _batch, _heads, _length, _width = x.shape
+        a, b = x.chunk(2, -1)
+        return x * cos + torch.cat((-b, a), -1) * sin
+
+    @staticmethod
+    def backward(ctx, grad):
+        cos, sin = ctx.saved_tensors
+        a, b = (grad * sin).chunk(2, -1)
+        return grad * cos + torch.cat((b, -a), -1), None, None
+
+
+def test_exchanged_halves_are_of_one_size():
+    x, cos, sin = shapes(Rotated)
+    assert x[-1] % 2 == 0
+    assert cos[-1] == sin[-1] == x[-1]
+
+
+def test_a_wrong_sign_between_exchanged_halves_is_found_at_an_even_size():
+    class Unturned(Rotated):
+        @staticmethod
+        def backward(ctx, grad):
+            cos, sin = ctx.saved_tensors
+            a, b = (grad * sin).chunk(2, -1)
+            return grad * cos + torch.cat((-b, a), -1), None, None
+
+    assert shapes(Unturned)[0][-1] % 2 == 0
+    found = gradlint.check(Unturned, seed=0, select="GL401")
+    (finding,) = found.targets[0].findings
+    assert (finding.code, finding.severity, finding.cause) == ("GL401", "error", "sign")
+
+
+def test_halves_that_backward_cuts_as_forward_does_may_differ_by_one():
+    class Glued(Rotated):
+        @staticmethod
+        def backward(ctx, grad):
+            cos, sin = ctx.saved_tensors
+            back = grad * sin
+            few = back.shape[-1] // 2
+            return grad * cos + torch.cat((back[..., few:], -back[..., :few]), -1), None, None
+
+    assert shapes(Glued)[0][-1] % 2 == 1
+
+
+class BatchScale(Function):
+    """Rows over the root of their mean square, that of the batch or one that is kept."""
+
+    @staticmethod
+    def forward(ctx, x, kept, training):
+        if training:
+            square = x.square().mean(0)
+            kept.mul_(0.9).add_(square, alpha=0.1)
+        else:
+            square = kept.clone()
+        ctx.training = training
+        ctx.save_for_backward(x, square.rsqrt())
+        return x * square.rsqrt()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        of_x = grad * scale
+        if ctx.training:
+            of_x = of_x - x * scale**3 * (grad * x).mean(0)
+        return of_x, None, None
+
+
+class AlwaysTraining(BatchScale):
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        return grad * scale - x * scale**3 * (grad * x).mean(0), None, None
+
+
+def test_what_a_batch_is_written_into_can_be_used_in_its_place():
+    found = infer(from_object(BatchScale), 0)
+    x, kept, _ = found[0].args
+    assert kept.shape == x.shape[1:]
+    assert bool((kept > 0).all())
+    assert {sample.args[2] for sample in found} == {True, False}
+
+
+@pytest.mark.parametrize(("op", "codes"), [(BatchScale, set()), (AlwaysTraining, {"GL401"})])
+def test_either_value_of_an_option_is_judged(op, codes):
+    found = gradlint.check(op, select="GL401", seed=0).targets[0].findings
+    assert {item.code for item in found} == codes
+
+
+class OwnScale(BatchScale):
+    """A number for each row and column: it keeps its axes, which forward needs for either value."""
+
+    @staticmethod
+    def forward(ctx, x, kept, training):
+        ctx.training = False
+        ctx.save_for_backward(x, kept)
+        return x * kept[:, : x.shape[1]] + (1.0 if training else 2.0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        _, kept = ctx.saved_tensors
+        return grad * kept[:, : grad.shape[1]], None, None
+
+
+def test_axes_that_either_value_takes_are_kept():
+    assert infer(from_object(OwnScale), 0)[0].args[1].dim() == 2

@@ -14,6 +14,7 @@ from gradlint.inputs._infer import infer
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.documentation import (
+    documented_definite_input,
     documented_dtype,
     documented_interval,
     documented_interval_of_input,
@@ -68,6 +69,57 @@ def test_interval_is_that_of_the_parameter_it_stands_with(text, domain):
 )
 def test_interval_of_what_an_op_is_computed_of(text, domain):
     assert documented_interval_of_input(text) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "definite"),
+    [
+        ("Principal square root of an SPD matrix by iteration.", True),
+        ("log det of a batch of SPD matrices via Cholesky", True),
+        ("The logarithm of a symmetric positive definite matrix", True),
+        ("Trace of the positive-definite matrix that is given", True),
+        ("A point on the manifold of SPD matrices", False),
+        ("Parametrises the diagonal of an SPD matrix", False),
+        ("Square root of a matrix", False),
+        ("Log det of a positive semidefinite matrix", False),
+    ],
+)
+def test_definite_matrices_that_an_op_is_computed_of(text, definite):
+    assert documented_definite_input(text) is definite
+
+
+class SquareRoot(torch.autograd.Function):
+    """Principal square root of an SPD matrix, by a fixed number of steps."""
+
+    @staticmethod
+    def forward(ctx, a):
+        y, z = a, torch.eye(len(a), dtype=a.dtype)
+        for _ in range(20):
+            y, z = 0.5 * (y + torch.linalg.inv(z)), 0.5 * (z + torch.linalg.inv(y))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        eye = torch.eye(len(y), dtype=y.dtype)
+        system = torch.kron(y.mT.contiguous(), eye) + torch.kron(eye, y.mT.contiguous())
+        return torch.linalg.solve(system, g.reshape(-1)).view(len(y), len(y))
+
+
+class SquareRootHalved(SquareRoot):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return torch.linalg.solve(2 * y.mT, g)
+
+
+@pytest.mark.parametrize(("op", "codes"), [(SquareRoot, set()), (SquareRootHalved, {"GL401"})])
+def test_a_definite_matrix_is_given_where_documentation_says_so(op, codes):
+    (matrix,) = infer(from_object(op))[0].args
+    assert bool((torch.linalg.eigvalsh(matrix) > 0).all())
+    found = gradlint.check(op, select="GL401", seed=0).targets[0].findings
+    assert {item.code for item in found if item.severity == "error"} == codes
 
 
 class Decoded(torch.autograd.Function):

@@ -484,3 +484,60 @@ def test_unknowns_that_are_the_elements_of_a_matrix(backward, codes):
     shapes, red = found(stein, backward)
     assert shapes == [(3, 3), (3, 3)]
     assert red == codes
+
+
+# Indices of which none occurs twice.
+
+
+class SegmentShares(Function):
+    """Softmax over the elements that share a segment."""
+
+    @staticmethod
+    def forward(ctx, logits, index, num_segments):
+        low = torch.full((num_segments,), -1e30, dtype=logits.dtype)
+        e = torch.exp(logits - low.scatter_reduce(0, index, logits, "amax")[index])
+        share = e / torch.zeros_like(low).scatter_add(0, index, e)[index]
+        ctx.save_for_backward(share, index)
+        ctx.num_segments = num_segments
+        return share
+
+    @staticmethod
+    def backward(ctx, g):
+        share, index = ctx.saved_tensors
+        total = torch.zeros(ctx.num_segments, dtype=g.dtype).scatter_add(0, index, g * share)
+        return share * (g - total[index]), None, None
+
+
+class SharesOfAll(SegmentShares):
+    @staticmethod
+    def backward(ctx, g):
+        share, _ = ctx.saved_tensors
+        return share * (g - (g * share).sum()), None, None
+
+
+class TwoEnds(Function):
+    """What lies between two rows."""
+
+    @staticmethod
+    def forward(ctx, rows, ends):
+        if len(ends) != 2:
+            raise ValueError("two ends")
+        ctx.save_for_backward(ends)
+        ctx.count = len(rows)
+        return rows[ends[1]] - rows[ends[0]]
+
+    @staticmethod
+    def backward(ctx, g):
+        (ends,) = ctx.saved_tensors
+        found = g.new_zeros(ctx.count, *g.shape)
+        return found.index_add(0, ends, torch.stack([-g, g])), None
+
+
+@pytest.mark.parametrize("function", [SegmentShares, SharesOfAll])
+def test_indices_are_enough_for_one_to_occur_twice(function):
+    logits, index, _ = infer(from_object(function))[0].args
+    assert len(index) == len(logits) > len(index.unique()) > 1
+
+
+def test_as_many_indices_as_forward_demands_stay_as_many():
+    assert infer(from_object(TwoEnds))[0].args[1].shape == (2,)

@@ -29,6 +29,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
 )
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
 from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread_axes
+from gradlint.experiments.rounding_only import changes_as_much
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, said_of_arguments
@@ -87,6 +88,9 @@ MOST_ALONE = 3
 #: whole batch that another order of summation may make (heuristic, far above it).
 MOST_SLICES, SAME_VALUE = 11, 1e-4
 
+#: Calls that it takes to tell rounding from a fault, for most ops.
+MOST_PULLS = 32
+
 #: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
 #: number).
 LEADING_SIZES = (3, 5, 7, 9, 11)
@@ -123,6 +127,7 @@ class SizeTrial:
             size, or inputs that were guessed with each other, and nothing says that this is meant.
         degenerate: whether forward runs out of the size there: a clamp to an empty range, an
             index that falls below zero, or a singular matrix that it solves with.
+        rounding: whether what differs there is nothing but rounding error.
         documented: whether documentation says that such shapes are meant.
         length_guessed: whether backward raises there, and forward reads nothing of what was added
             to a guessed axis: another length may be meant.
@@ -140,6 +145,7 @@ class SizeTrial:
     other_function: bool = False
     unmeant: bool = False
     degenerate: bool = False
+    rounding: bool = False
     documented: bool = False
     length_guessed: bool = False
     hint: str = ""
@@ -152,8 +158,8 @@ class SizeTrial:
     @property
     def explained(self) -> Explanation | None:
         """What else than a fault of backward explains that it fails there."""
-        if self.degenerate:
-            return "degenerate"
+        if self.degenerate or self.rounding:
+            return "degenerate" if self.degenerate else "rounding"
         return "broadcast" if self.unmeant else None
 
 
@@ -286,7 +292,18 @@ class SizeTrials:
             noted.length_guessed = self._is_guessed_length(noted, sizes)
             if noted.faulty:
                 noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
+                noted.rounding = self._is_rounding(noted.judgement)
         return noted
+
+    def _is_rounding(self, seen: JudgementElsewhere) -> bool:
+        """Whether every gradient that is wrong changes as much by rounding alone."""
+        decision = seen.decision
+        if seen.verdict != WRONG or decision is None or not self.subject.affords(MOST_PULLS):
+            return False
+        pulled = seen.subject.problem.backward_calls
+        found = all(changes_as_much(decision, position) for position in seen.positions)
+        self.subject.problem.backward_calls += seen.subject.problem.backward_calls - pulled
+        return found
 
     def _is_constant(self, item: SizeTrial) -> bool:
         """Whether size 1 is taken, and no other, in place of one that all inputs keep together: the

@@ -37,6 +37,10 @@ SIZES = frozenset({4, 5, 7, 8})
 #: Components that a motion of a group has at least: a rotation in space has three.
 LEAST_OF_MOTION = 3
 
+#: Components at the end that may be zero together: the zero that is put there, and a change of
+#: scale, which is the last component of a motion that has one.
+MOST_AT_THE_END = 2
+
 #: Share of its size by which an input is moved to see whether outputs depend on it (heuristic).
 MOVE = 2.0**-6
 
@@ -240,7 +244,8 @@ def _is_tangent(subject: Subject, finding: Finding) -> bool:
         left_out = ~gradient.flatten(0, -2).any(0) if gradient.dim() > 1 else gradient == 0
         if not bool(left_out[-1]) or not bool(gradient[..., ~left_out].all()):
             return False
-        if int((~left_out).sum()) < LEAST_OF_MOTION:
+        at_the_end = int(left_out.flip(0).long().cumprod(0).sum())
+        if int((~left_out).sum()) < LEAST_OF_MOTION or at_the_end > MOST_AT_THE_END:
             return False
         if not _beyond_components(subject, finding, int(left_out.sum())):
             return False

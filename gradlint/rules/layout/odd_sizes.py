@@ -16,14 +16,15 @@ shapes; and so it is at odd sizes where even ones are right, unless the document
 size or the code tells odd and even ones apart; and so it is at sizes that forward runs out of,
 where it clamps to an empty range (`index.clamp(0, n - 2)` at n = 1), solves with a singular matrix
 (more equations than unknowns), an index falls below zero as it does not at the sample, or `k`
-elements are selected of fewer; and where a gradient is not finite at a size at which forward's own
-operations have no finite derivative, though they have one at the sample: the angle of a single band
-is acos(±1).
+elements are selected of fewer; and where what differs is what rounding leaves of terms that cancel
+at that size, as the distance of a point from the only line there is; and where a gradient is not
+finite at a size at which forward's own operations have no finite derivative, though they have one
+at the sample: the angle of a single band is acos(±1).
 
 Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
 forward calls for each shape at which the op fails, and 4 more with 2 backward calls where a
-gradient is not finite there.
+gradient is not finite there; 4 backward calls for each direction along which one is wrong.
 
 Why it matters
 --------------

@@ -189,3 +189,32 @@ print(report.exit_code, "torch._dynamo" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["1", "False"], done.stderr
+
+
+class AtStride(Function):
+    """Windows of three at a stride of two, which leave out the last of eight samples. Its gradient
+    is zero, as in a tangent space, and where backward takes no strides, those before it are too."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        ctx.size = x.shape
+        return x.unfold(-1, 3, 2) @ weight
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (weight,) = ctx.saved_tensors
+        found = grad_output.new_zeros(ctx.size)
+        for k in range(3):
+            found[..., k : k + 3] += grad_output * weight[k]
+        return found, None
+
+
+def test_more_zeros_at_the_end_than_a_motion_has_are_no_sign_of_a_tangent_space(
+    probed: Callable[..., Outcome],
+) -> None:
+    weight = torch.tensor([0.7, -1.1, 1.6], dtype=torch.float64)
+    x = matrices(2, 8)
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), AtStride, x, weight))
+    (finding,) = outcome.findings
+    assert (finding.severity, finding.grounds.explained) == ("error", None)
