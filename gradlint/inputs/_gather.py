@@ -20,6 +20,7 @@ from gradlint.inputs._annotations import (
     read_default,
     read_docs,
     read_name,
+    read_text,
 )
 from gradlint.inputs._attributes import give_fields, objects_among, taken_apart
 from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
@@ -34,7 +35,7 @@ from gradlint.inputs._signs import of_either_sign
 from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
-from gradlint.inputs.handed_on import handed_on
+from gradlint.inputs.handed_on import handed_on, texts_of_callees
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -364,8 +365,9 @@ def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
 
 
 def _read_handed_on(op: Op, found: list[Evidence]) -> None:
-    """What the documentation of Functions says of arguments that they get as they are, where that
-    of the op itself tells no shapes: symbols of two texts may mean different sizes."""
+    """What the documentation of Functions, or else of plain functions, says of arguments that they
+    get as they are, where that of the op itself tells no shapes: symbols of two texts may mean
+    different sizes."""
     if any(item.shape for item in found):
         return
     for applied, names in handed_on(op):
@@ -373,6 +375,9 @@ def _read_handed_on(op: Op, found: list[Evidence]) -> None:
         if given:
             read_docs([applied], given, by_name_alone=True)
             _read_bounds([plain_function(getattr(applied, "forward", None)), applied], given)
+    for text, names in texts_of_callees(op):
+        if not any(item.shape for item in found):
+            read_text(text, [item for item in found if item.name in names], by_name_alone=True)
 
 
 def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:
