@@ -30,6 +30,9 @@ from gradlint.targets.source_file import literal
 #: value for each channel (heuristic: more than the rank of the other tensors counts for).
 ALONG_ONE_AXIS = 4.0
 
+#: Functions by which code asks what an argument is.
+_ASKING = frozenset({"callable", "isinstance", "hasattr", "getattr", "type"})
+
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
 
@@ -62,6 +65,7 @@ class Calls(Statements):
         found = self.parameter(node.func)
         if found is not None:
             found.say("callable", 4.0)
+            found.invoked = True
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func)
         for key, argument in _arguments(node):
@@ -203,6 +207,7 @@ class Calls(Statements):
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
+        found.asked |= name in _ASKING and key == 0
         if name == "range":
             found.say("int", _RANGE)
         elif name == "len":

@@ -122,7 +122,9 @@ def _own_objects(op: Op, item: Evidence) -> Iterator[Any]:
     module = getattr(owner, "__module__", None) or ""
     classes = [
         cls
-        for cls in dict.fromkeys([*item.classes, *_named_classes(op, item.name)])
+        for cls in dict.fromkeys(
+            [*item.classes, *_named_classes(op, item.name), *_classes_told(op, item.name)]
+        )
         if not issubclass(cls, (torch.Tensor, enum.Enum)) and cls.__module__ not in _NO_CLASSES
     ]
     hints = call_hints(owner) if owner is not None else []
@@ -144,6 +146,25 @@ def _named_classes(op: Op, name: str) -> list[type]:
         return []
     named = resolve(expression, getattr(forward, "__globals__", {}))
     return [named] if isinstance(named, type) else []
+
+
+def _classes_told(op: Op, name: str) -> list[type]:
+    """The class of its own package that documentation gives as the type of an argument: ":param
+    Kernel kernel:", "kernel (Kernel): …", "kernel : Kernel"."""
+    forward, _ = _forward(op)
+    said = prose_of_arguments(op.function or op.defining) if forward is not None else ""
+    own = rf"`*{re.escape(name)}`*"
+    told = re.search(
+        rf"(?m):param\s+([\w.]+)\s+{own}\s*:|^\s*{own}\s*\(\s*([\w.]+)|^\s*{own}\s*:\s*([\w.]+)",
+        said,
+    )
+    text = next(filter(None, told.groups()), "") if told else ""
+    if forward is None or not all(map(str.isidentifier, text.split("."))):
+        return []
+    named = resolve(ast.parse(text, mode="eval").body, forward.__globals__)
+    home = forward.__module__.partition(".")[0]
+    own_class = isinstance(named, type) and named.__module__.partition(".")[0] == home
+    return [named] if own_class else []
 
 
 #: Modules whose classes are those of functions and containers.
