@@ -102,6 +102,7 @@ class Calls(Statements):
             owner.rank(len(axes), 6.0)
         elif name in ("view", "reshape") and is_along_one_axis(node.args):
             owner.rank(1, ALONG_ONE_AXIS)
+            owner.laid_among = len(axes) if len(axes) == len(node.args) else owner.laid_among
         elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "squeeze", "stride"):
             for axis in axes:
                 extra = 0 if name == "unsqueeze" else 1

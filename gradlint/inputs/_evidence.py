@@ -94,6 +94,7 @@ class Evidence:
         path: whether it names a file or a folder: a number would name an open one of this process.
         read: attributes that the code reads from it.
         called: methods of it that the code calls.
+        laid_among: number of axes along one of which the code lays it: ``b.view(1, -1, 1, 1)``.
         invoked: whether the code calls the argument itself, as ``f(x)``.
         asked: whether the code asks what it is, as ``callable(f)``.
         beyond: attributes that backward reads and forward does not.
@@ -141,6 +142,7 @@ class Evidence:
     path: bool = False
     read: dict[str, None] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    laid_among: int = 0
     invoked: bool = False
     asked: bool = False
     beyond: set[str] = field(default_factory=set)

@@ -310,6 +310,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             read_returns(backward, found)
             _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
+    _beside_laid(found)
     _read_storage(forward, found)
     _read_bounds([forward, owner], found)
     _read_handed_on(op, found)
@@ -318,6 +319,21 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+#: Weight of the number of axes of what others are laid along an axis of (heuristic: two ranks that
+#: are usual are tried after it).
+_BESIDE = 2.0
+
+
+def _beside_laid(found: list[Evidence]) -> None:
+    """Where vectors are laid along one of several axes, as in ``bias.view(1, -1, 1, 1)``, it is for
+    the first tensor beside them, which has as many: it would broadcast with fewer, and backward not
+    expect it."""
+    counts = {item.laid_among for item in found if item.laid_among}
+    others = [item for item in found if item.tensorness > 0 and not item.laid_among]
+    if len(counts) == 1 and others and not others[0].ranks and not others[0].shape:
+        others[0].rank(counts.pop(), _BESIDE)
 
 
 #: Weight against a tensor of what is stored as an attribute and gets no gradient: enough between

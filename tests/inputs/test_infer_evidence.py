@@ -561,3 +561,38 @@ def test_prose_tells_a_list_of_integers_from_integers():
     assert isinstance(offsets, list)
     # The main diagonal alone would be the same in the transpose.
     assert any(offsets)
+
+
+class Offset(Function):
+    """Its backward needs as many axes as vectors are laid among; forward would broadcast others."""
+
+    @staticmethod
+    def forward(ctx, x, offset):
+        ctx.save_for_backward(offset)
+        return x.sin().square() + offset.view(1, -1, 1, 1, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g.sum((0, 2, 3, 4)).view_as(ctx.saved_tensors[0])
+
+
+class Pairs(Function):
+    @staticmethod
+    def forward(ctx, x, u, v):
+        ctx.save_for_backward(u, v)
+        return x * (u.view(-1, 1) + v.view(1, -1, 1))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
+def test_what_vectors_are_laid_beside_has_as_many_axes() -> None:
+    x, offset = gather(from_object(Offset))
+    assert (offset.laid_among, x.laid_among) == (5, 0)
+    assert list(x.ranks) == [5]
+    sample = infer(from_object(Offset))[0]
+    assert sample.args[0].dim() == 5
+    assert sample.args[1].shape == sample.args[0].shape[1:2]
+    x, *_ = gather(from_object(Pairs))
+    assert not {2, 3} & set(x.ranks)
