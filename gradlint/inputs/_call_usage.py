@@ -89,6 +89,8 @@ class Calls(Statements):
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
+        if name == "long" and (held := self.root(method.value)) is not None:
+            held.cast_to_long = True
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
             self._context_method(name, [*self._arguments(node.args)])
             return

@@ -95,6 +95,7 @@ class Evidence:
         read: attributes that the code reads from it.
         called: methods of it that the code calls.
         laid_among: number of axes along one of which the code lays it: ``b.view(1, -1, 1, 1)``.
+        cast_to_long: whether the code makes integers of its elements as they are.
         invoked: whether the code calls the argument itself, as ``f(x)``.
         asked: whether the code asks what it is, as ``callable(f)``.
         beyond: attributes that backward reads and forward does not.
@@ -143,6 +144,7 @@ class Evidence:
     read: dict[str, None] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
     laid_among: int = 0
+    cast_to_long: bool = False
     invoked: bool = False
     asked: bool = False
     beyond: set[str] = field(default_factory=set)

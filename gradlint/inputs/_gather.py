@@ -311,6 +311,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
     _beside_laid(found)
+    _read_casts(found)
     _read_storage(forward, found)
     _read_bounds([forward, owner], found)
     _read_handed_on(op, found)
@@ -319,6 +320,17 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+#: Weight of integers where the code casts a tensor to them (heuristic: as that of an index).
+_CAST = 3.0
+
+
+def _read_casts(found: list[Evidence]) -> None:
+    """What is cast to integers as it is, and gets no gradient, holds integers."""
+    for item in found:
+        if item.cast_to_long and item.differentiable is False:
+            item.say("index", _CAST)
 
 
 #: Weight of the number of axes of what others are laid along an axis of (heuristic: two ranks that

@@ -596,3 +596,22 @@ def test_what_vectors_are_laid_beside_has_as_many_axes() -> None:
     assert sample.args[1].shape == sample.args[0].shape[1:2]
     x, *_ = gather(from_object(Pairs))
     assert not {2, 3} & set(x.ranks)
+
+
+class Looked(Function):
+    @staticmethod
+    def forward(ctx, table, places, steps):
+        rows = places.view(-1).long()
+        ctx.save_for_backward(table, rows)
+        return torch.zeros_like(table[:1]) + steps.long().abs().sum() * 0
+
+    @staticmethod
+    def backward(ctx, g):
+        table, rows = ctx.saved_tensors
+        return torch.zeros_like(table).index_add(0, rows, g.expand(len(rows), -1)), None, g.sum()
+
+
+def test_what_is_cast_and_gets_no_gradient_is_integers() -> None:
+    _, places, steps = gather(from_object(Looked))
+    assert places.ordered_kinds()[0][0] == "index"
+    assert steps.ordered_kinds()[0][0] == "tensor"
