@@ -249,8 +249,12 @@ def read_docs(
     """Add what the docstrings and comments of ``things`` (functions, classes) say; by
     ``by_name_alone`` nothing that does not name a parameter."""
     text = "\n".join(described(thing) for thing in things if thing is not None)
-    if not text:
-        return
+    if text:
+        read_text(text, parameters, by_name_alone=by_name_alone)
+
+
+def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = False) -> None:
+    """Add what a text says of ``parameters``, as :func:`read_docs` does."""
     names = [evidence.name for evidence in parameters]
     said = arguments_in(text, names)
     for evidence in parameters:

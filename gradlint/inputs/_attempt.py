@@ -199,8 +199,41 @@ def _run_backward(
             return replace(judged, vanishing=vanishing, real=meant)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         failure = _failure("backward", error, _module_of(op))
+        if _lacks(error, built):
+            return Trial(0, failure, built=built, progress=(10**6,))
         contract = any(text in failure.text for text in _CONTRACT_ERRORS)
         return Trial(3, failure, contract, built, shapes=shapes)
+
+
+#: What Python says of a call with arguments that a function does not take.
+_OTHER_CALL = re.compile(
+    r"(\w+)(?:\.forward|\.__call__)?\(\) (?:got an unexpected|got multiple|takes|missing)"
+)
+
+
+def _lacks(error: BaseException, built: Built) -> bool:
+    """Whether a function or module that gradlint chose lacks what backward looks for in it, or is
+    called otherwise there: something else was meant, and the error says nothing of the op."""
+    chosen = [
+        value
+        for value in (*built.args, *built.kwargs.values())
+        if callable(value) and _home(value) in ("gradlint", "torch")
+    ]
+    if isinstance(error, AttributeError):
+        owner = getattr(error, "obj", None)
+        return _home(owner) == "gradlint" or any(owner is value for value in chosen)
+    called = _OTHER_CALL.match(str(error)) if isinstance(error, TypeError) else None
+    return called is not None and any(called[1] in _names(value) for value in chosen)
+
+
+def _home(thing: object) -> str:
+    """The package of a function, or of the class of an object."""
+    home = getattr(thing, "__module__", None)
+    return home.partition(".")[0] if isinstance(home, str) else ""
+
+
+def _names(thing: object) -> tuple[str, str]:
+    return getattr(thing, "__name__", ""), type(thing).__name__
 
 
 def agrees(op: Op, built: Built, working: str, seed: int) -> bool:

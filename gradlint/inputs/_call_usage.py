@@ -30,6 +30,9 @@ from gradlint.targets.source_file import literal
 #: value for each channel (heuristic: more than the rank of the other tensors counts for).
 ALONG_ONE_AXIS = 4.0
 
+#: Functions by which code asks what an argument is.
+_ASKING = frozenset({"callable", "isinstance", "hasattr", "getattr", "type"})
+
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
 
@@ -62,6 +65,7 @@ class Calls(Statements):
         found = self.parameter(node.func)
         if found is not None:
             found.say("callable", 4.0)
+            found.invoked = True
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func)
         elif isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) > 1:
@@ -87,6 +91,8 @@ class Calls(Statements):
 
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
+        if name == "long" and (held := self.root(method.value)) is not None:
+            held.cast_to_long = True
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
             self._context_method(name, [*self._arguments(node.args)])
             return
@@ -100,6 +106,7 @@ class Calls(Statements):
             owner.rank(len(axes), 6.0)
         elif name in ("view", "reshape") and is_along_one_axis(node.args):
             owner.rank(1, ALONG_ONE_AXIS)
+            owner.laid_among = len(axes) if len(axes) == len(node.args) else owner.laid_among
         elif name in ("size", "transpose", "sum", "mean", "unsqueeze", "squeeze", "stride"):
             for axis in axes:
                 extra = 0 if name == "unsqueeze" else 1
@@ -205,6 +212,7 @@ class Calls(Statements):
 
     def _builtin(self, found: Evidence, call: ast.Call, key: int | str) -> None:
         name = call.func.id if isinstance(call.func, ast.Name) else ""
+        found.asked |= name in _ASKING and key == 0
         if name == "range":
             found.say("int", _RANGE)
         elif name == "len":

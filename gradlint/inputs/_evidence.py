@@ -34,6 +34,8 @@ KINDS = (
     "value",
 )
 TENSOR_KINDS = frozenset({"tensor", "complex", "index", "mask"})
+#: Kinds of which there are values that can be called.
+_CALLED = frozenset({"callable", "module", "value"})
 #: Weight of the evidence for a tensor where None is the default: more than for any other kind and,
 #: where the code asks whether the argument is None, about what a name gives (heuristic: an optional
 #: factor is used once, in a product that takes numbers too).
@@ -92,6 +94,10 @@ class Evidence:
         path: whether it names a file or a folder: a number would name an open one of this process.
         read: attributes that the code reads from it.
         called: methods of it that the code calls.
+        laid_among: number of axes along one of which the code lays it: ``b.view(1, -1, 1, 1)``.
+        cast_to_long: whether the code makes integers of its elements as they are.
+        invoked: whether the code calls the argument itself, as ``f(x)``.
+        asked: whether the code asks what it is, as ``callable(f)``.
         beyond: attributes that backward reads and forward does not.
     """
 
@@ -137,6 +143,10 @@ class Evidence:
     path: bool = False
     read: dict[str, None] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
+    laid_among: int = 0
+    cast_to_long: bool = False
+    invoked: bool = False
+    asked: bool = False
     beyond: set[str] = field(default_factory=set)
 
     def say(self, kind: str, weight: float) -> None:
@@ -176,7 +186,22 @@ class Evidence:
         return self.default is MISSING and self.passing != "varargs"
 
     def ordered_kinds(self) -> list[tuple[str, float]]:
-        """Kinds from likely to unlikely, each with its cost (0 for the likeliest)."""
+        """Kinds from likely to unlikely, each with its cost (0 for the likeliest). What the code
+        calls is nothing that can't be called, even where the call is not reached by forward."""
+        kinds = self._all_kinds()
+        called = [
+            pair
+            for pair in kinds
+            if pair[0] in _CALLED or (pair[0] == "none" and (self.optional or not self.required))
+        ]
+        return called if called and self.only_called else kinds
+
+    @property
+    def only_called(self) -> bool:
+        """Whether the code calls it and never asks what it is."""
+        return self.invoked and not self.asked
+
+    def _all_kinds(self) -> list[tuple[str, float]]:
         if self.path:
             return [("str", 0.0)]
         weights = {kind: weight for kind, weight in self.weights.items() if kind != "any"}

@@ -20,6 +20,7 @@ from gradlint.inputs._annotations import (
     read_default,
     read_docs,
     read_name,
+    read_text,
 )
 from gradlint.inputs._attributes import give_fields, objects_among, taken_apart
 from gradlint.inputs._backward_returns import read_returns, returns_its_arguments
@@ -34,7 +35,7 @@ from gradlint.inputs._signs import of_either_sign
 from gradlint.inputs._source import first_argument, plain_function, resolve, syntax
 from gradlint.inputs._usage import Reader
 from gradlint.inputs.documentation import prose_of_arguments
-from gradlint.inputs.handed_on import handed_on
+from gradlint.inputs.handed_on import handed_on, texts_of_callees
 from gradlint.inputs.stand_ins import ClosureModule
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields
@@ -121,7 +122,9 @@ def _own_objects(op: Op, item: Evidence) -> Iterator[Any]:
     module = getattr(owner, "__module__", None) or ""
     classes = [
         cls
-        for cls in dict.fromkeys([*item.classes, *_named_classes(op, item.name)])
+        for cls in dict.fromkeys(
+            [*item.classes, *_named_classes(op, item.name), *_classes_told(op, item.name)]
+        )
         if not issubclass(cls, (torch.Tensor, enum.Enum)) and cls.__module__ not in _NO_CLASSES
     ]
     hints = call_hints(owner) if owner is not None else []
@@ -143,6 +146,25 @@ def _named_classes(op: Op, name: str) -> list[type]:
         return []
     named = resolve(expression, getattr(forward, "__globals__", {}))
     return [named] if isinstance(named, type) else []
+
+
+def _classes_told(op: Op, name: str) -> list[type]:
+    """The class of its own package that documentation gives as the type of an argument: ":param
+    Kernel kernel:", "kernel (Kernel): …", "kernel : Kernel"."""
+    forward, _ = _forward(op)
+    said = prose_of_arguments(op.function or op.defining) if forward is not None else ""
+    own = rf"`*{re.escape(name)}`*"
+    told = re.search(
+        rf"(?m):param\s+([\w.]+)\s+{own}\s*:|^\s*{own}\s*\(\s*([\w.]+)|^\s*{own}\s*:\s*([\w.]+)",
+        said,
+    )
+    text = next(filter(None, told.groups()), "") if told else ""
+    if forward is None or not all(map(str.isidentifier, text.split("."))):
+        return []
+    named = resolve(ast.parse(text, mode="eval").body, forward.__globals__)
+    home = forward.__module__.partition(".")[0]
+    own_class = isinstance(named, type) and named.__module__.partition(".")[0] == home
+    return [named] if own_class else []
 
 
 #: Modules whose classes are those of functions and containers.
@@ -288,6 +310,8 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
             read_returns(backward, found)
             _as_many_as_outputs(backward, found)
     read_docs([forward, owner], found)
+    _beside_laid(found)
+    _read_casts(found)
     _read_storage(forward, found)
     _read_bounds([forward, owner], found)
     _read_handed_on(op, found)
@@ -296,6 +320,32 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
+
+
+#: Weight of integers where the code casts a tensor to them (heuristic: as that of an index).
+_CAST = 3.0
+
+
+def _read_casts(found: list[Evidence]) -> None:
+    """What is cast to integers as it is, and gets no gradient, holds integers."""
+    for item in found:
+        if item.cast_to_long and item.differentiable is False:
+            item.say("index", _CAST)
+
+
+#: Weight of the number of axes of what others are laid along an axis of (heuristic: two ranks that
+#: are usual are tried after it).
+_BESIDE = 2.0
+
+
+def _beside_laid(found: list[Evidence]) -> None:
+    """Where vectors are laid along one of several axes, as in ``bias.view(1, -1, 1, 1)``, it is for
+    the first tensor beside them, which has as many: it would broadcast with fewer, and backward not
+    expect it."""
+    counts = {item.laid_among for item in found if item.laid_among}
+    others = [item for item in found if item.tensorness > 0 and not item.laid_among]
+    if len(counts) == 1 and others and not others[0].ranks and not others[0].shape:
+        others[0].rank(counts.pop(), _BESIDE)
 
 
 #: Weight against a tensor of what is stored as an attribute and gets no gradient: enough between
@@ -364,8 +414,9 @@ def _read_bounds(things: list[Any], found: list[Evidence]) -> None:
 
 
 def _read_handed_on(op: Op, found: list[Evidence]) -> None:
-    """What the documentation of Functions says of arguments that they get as they are, where that
-    of the op itself tells no shapes: symbols of two texts may mean different sizes."""
+    """What the documentation of Functions, or else of plain functions, says of arguments that they
+    get as they are, where that of the op itself tells no shapes: symbols of two texts may mean
+    different sizes."""
     if any(item.shape for item in found):
         return
     for applied, names in handed_on(op):
@@ -373,6 +424,9 @@ def _read_handed_on(op: Op, found: list[Evidence]) -> None:
         if given:
             read_docs([applied], given, by_name_alone=True)
             _read_bounds([plain_function(getattr(applied, "forward", None)), applied], given)
+    for text, names in texts_of_callees(op):
+        if not any(item.shape for item in found):
+            read_text(text, [item for item in found if item.name in names], by_name_alone=True)
 
 
 def _read_extents(forward: Callable[..., Any], names: dict[str, Evidence]) -> None:

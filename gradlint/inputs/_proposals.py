@@ -139,7 +139,7 @@ def _of(item: Evidence, integers: list[str]) -> list[Proposal]:
             found.append((guess, cost + extra))
     if item.optional and item.default is MISSING:
         found.append((ValueGuess(None, "none"), 1.0))
-    elif item.default is MISSING:
+    elif item.default is MISSING and not item.only_called:
         found.append((ValueGuess(None, "none"), 3.5))
     return found
 

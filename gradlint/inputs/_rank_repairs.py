@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -387,3 +388,33 @@ def _suspects(failed: FailedAttempt) -> list[str]:
     tensors = list(dict.fromkeys(name for name, _ in failed.plan.tensors()))
     blamed = [name for name in failed.blamed() if name in tensors]
     return blamed + [name for name in tensors if name not in blamed]
+
+
+#: Cost of taking "any number of axes" for two (heuristic: less than that of a rank that is not
+#: documented).
+_ON_A_PLANE = 0.25
+
+#: The second of these axes.
+_SECOND = "...'"
+
+
+def on_a_plane(failed: FailedAttempt) -> Iterator[Plan]:
+    """Two axes in the place of any number of them in all tensors, where one axis is behind them
+    that no other tensor has: it holds a coordinate along each, as that of a grid ``(B, ..., D)``
+    beside an image ``(B, C, ...)``."""
+    axes = Counter(axis for _, guess in failed.plan.tensors() for axis in set(guess.axes))
+    found = False
+
+    def spread(guess: TensorGuess) -> TensorGuess:
+        nonlocal found
+        if guess.axes.count("...") != 1:
+            return guess
+        place = guess.axes.index("...")
+        behind = guess.axes[place + 1 :]
+        if place and len(behind) == 1 and axes[behind[0]] == 1 and behind[0][0].isalpha():
+            found, behind = True, ("=2",)
+        return replace(guess, axes=(*guess.axes[:place], "...", _SECOND, *behind))
+
+    plan = failed.plan.mapped(spread)
+    if found and _SECOND not in axes:
+        yield replace(plan, cost=plan.cost + _ON_A_PLANE)

@@ -24,7 +24,7 @@ from gradlint.inputs._gradient_repairs import (
 from gradlint.inputs._kind_repairs import from_kinds
 from gradlint.inputs._moves import LARGEST_SIZE, SQUARE_COST, pairs_to_plans, rank_of, with_rank
 from gradlint.inputs._plan import OTHER_SIZES, Plan, TensorGuess, ValueGuess
-from gradlint.inputs._rank_repairs import from_ranks
+from gradlint.inputs._rank_repairs import from_ranks, on_a_plane
 from gradlint.model.related import Formula
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
@@ -84,6 +84,7 @@ def repairs(failed: FailedAttempt) -> Iterator[Plan]:
         return
     if NO_DERIVATIVE_ERROR.search(failed.failure.text):
         yield from without_gradient(failed)
+    yield from on_a_plane(failed)
     if failed.failure.phase == "backward":
         yield from _like_namesakes(failed)
     yield from _general(failed)

@@ -41,10 +41,9 @@ class Described:
         return None if not self.axes or ANY & set(self.axes) else len(self.axes)
 
 
-#: An axis in brackets: a name, a number, a sum or multiple of these, or any number of axes.
-_ONE_AXIS = (
-    r"(?:\.\.\.|…|\*|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?://|[-+*/])\s*\w{1,11}){0,2}|\d{1,3})"
-)
+#: An axis in brackets: a name, a number, a sum or multiple of these, or any number of axes, which
+#: may have a name: "(*batch, n, n)".
+_ONE_AXIS = r"(?:\.\.\.|…|\*(?:[A-Za-z]\w{0,11})?|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?://|[-+*/])\s*\w{1,11}){0,2}|\d{1,3})"
 _BRACKETS = re.compile(
     rf"(?<![\w.])(?P<open>[(\[])\s*(?P<axes>{_ONE_AXIS}(?:\s*,\s*{_ONE_AXIS}){{0,6}})\s*(?P<end>,?)"
     r"\s*[)\]]"
@@ -310,7 +309,10 @@ def _candidates(
 
 
 def _as_axes(axes: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"={axis}" if axis.isdigit() else "..." if axis == "…" else axis for axis in axes)
+    return tuple(
+        f"={axis}" if axis.isdigit() else "..." if axis == "…" or axis[0] == "*" != axis else axis
+        for axis in axes
+    )
 
 
 def _plausible(

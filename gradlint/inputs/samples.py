@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
+
+import torch
 
 from gradlint.base.clock import had_seconds
 from gradlint.inputs._fitted import fit_construction
@@ -15,7 +17,7 @@ from gradlint.inputs._search import PATIENT_SECONDS
 from gradlint.inputs.needed import Lacking
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.model.op import Op
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, map_tensors
 from gradlint.model.settings import Settings
 from gradlint.targets.build import made_otherwise
 
@@ -49,22 +51,41 @@ def samples_for(op: Op, settings: Settings, given: Any = None) -> list[Sample]:
 
 def _inferred(op: Op, seed: int) -> list[Sample]:
     """Inferred samples. Where an op takes none, it may be that arguments of a constructor which are
-    guesses are at fault, or that it takes objects of its own package's classes."""
+    guesses are at fault, or that it takes objects of its own package's classes; the latter as well
+    where there is nothing to differentiate."""
     started = had_seconds()
     try:
-        return infer(op, seed)
+        samples = infer(op, seed)
     except NoInputsFound as error:
-        samples = _otherwise(op, seed, started)
-        if samples is None:
+        made = itertools.islice(made_otherwise(op), MOST_CONSTRUCTIONS)
+        ways = itertools.chain(((other, {}) for other in made), _with_objects(op))
+        found = _otherwise(op, ways, seed, started)
+        if found is None:
             raise error from None
+        return found
+    if _differentiable(samples[0]) or op.module is not None:
         return samples
+    return _otherwise(op, _with_objects(op), seed, started) or samples
 
 
-def _otherwise(op: Op, seed: int, started: float) -> list[Sample] | None:
-    ways = itertools.chain(
-        ((other, {}) for other in itertools.islice(made_otherwise(op), MOST_CONSTRUCTIONS)),
-        ((op, held) for held in _objects(op)),
-    )
+def _differentiable(sample: Sample) -> bool:
+    found: list[bool] = []
+
+    def look(tensor: torch.Tensor) -> torch.Tensor:
+        found.append(tensor.requires_grad)
+        return tensor
+
+    map_tensors((sample.args, sample.kwargs), look)
+    return any(found)
+
+
+def _with_objects(op: Op) -> Iterator[tuple[Op, dict[str, Any]]]:
+    return ((op, held) for held in _objects(op))
+
+
+def _otherwise(
+    op: Op, ways: Iterable[tuple[Op, dict[str, Any]]], seed: int, started: float
+) -> list[Sample] | None:
     for other, held in ways:
         if had_seconds() - started > PATIENT_SECONDS:
             return None

@@ -35,6 +35,10 @@ SAID = {
     ),
     "square brackets": ("x of size [batch, seq_len, dim]", {"x": ("batch", "seq_len", "dim")}),
     "any number of axes": ("Rotate v (..., 3) by unit q (..., 4)", {"v": ("...", "=3")}),
+    "any number, with a name": (
+        "x: (*batch, n, n)\nw (B, C, *spatial) and v (*B, 3)",
+        {"x": ("...", "n", "n"), "w": ("B", "C", "..."), "v": ("...", "=3")},
+    ),
     "shared": ("q/k (B, H, T, D); w, v and u (B,)", {"k": ("B", "H", "T", "D"), "w": ("B",)}),
     "in words": ("optional key mask (B, S)", {"key_mask": ("B", "S")}),
     "short for a noun": ("unit quaternions (N, 4), sorted", {"quat": ("N", "=4")}),
@@ -64,6 +68,8 @@ UNSAID = {
     "sentence": "Normalises x. Takes (N, C) only in tests",
     "product": "A x B",
     "its norm": "the norm of x is (N,)",
+    "arguments": "x (*args, **kwargs)",
+    "arguments alone": "x (*args)",
     "default": "x (default: (3, 3))",
     "type": "x (Tensor, optional)",
 }

@@ -9,7 +9,7 @@ from torch.autograd import Function
 
 import gradlint
 from gradlint.inputs._infer import infer
-from gradlint.inputs.handed_on import handed_on, prose_about
+from gradlint.inputs.handed_on import handed_on, prose_about, texts_of_callees
 from gradlint.targets.build import from_object
 
 
@@ -92,3 +92,86 @@ def test_no_length_is_zero_where_documentation_begins_at_one(op, wrong) -> None:
     (report,) = gradlint.check(op, seed=0, order=1, select=["GL0", "GL401"]).targets
     assert {f.input for f in report.findings if f.severity != "info"} == wrong
     assert not any("is 0" in sample.label for sample in report.samples)
+
+
+# -- plain functions -----------------------------------------------------------------------------
+
+
+def pulled(inp, grid):
+    """Values of an image at places.
+
+    inp: (B, C, *spatial) tensor
+    grid: (B, *spatial, D) tensor, positive
+    """
+    assert inp.dim() == grid.dim() == grid.shape[-1] + 2 > 3
+    assert len(inp) == len(grid)
+    return inp.flatten(2).sum(-1) * grid.square().flatten(1).sum(-1)[:, None]
+
+
+class Pull(Function):
+    @staticmethod
+    def forward(ctx, input, grid):
+        ctx.save_for_backward(input, grid)
+        return pulled(input, grid)
+
+    @staticmethod
+    def backward(ctx, g):
+        input, grid = ctx.saved_tensors
+        rest = (1,) * (input.dim() - 2)
+        weights = grid.square().flatten(1).sum(-1)[:, None]
+        grad_input = (g * weights).view(*g.shape, *rest).expand_as(input)
+        grad_grid = 2 * grid * (g * input.flatten(2).sum(-1)).sum(-1).view(-1, 1, *rest)
+        return grad_input, grad_grid
+
+
+class PullOfFirst(Pull):
+    """Its gradient for the grid leaves all channels out but the first."""
+
+    @staticmethod
+    def backward(ctx, g):
+        input, grid = ctx.saved_tensors
+        rest = (1,) * (input.dim() - 2)
+        first = (g * input.flatten(2).sum(-1))[:, 0]
+        return Pull.backward(ctx, g)[0], 2 * grid * first.view(-1, 1, *rest)
+
+
+def exchanging(inp, grid):
+    return pulled(grid=inp, inp=grid)
+
+
+def changing(inp, grid):
+    inp = inp[None]
+    return pulled(inp, grid)
+
+
+def of_another(grid, other):
+    return pulled(grid, 2 * other)
+
+
+def twice(inp, grid):
+    return pulled(grid, grid)
+
+
+def test_what_plain_functions_say_is_said_in_the_names_of_the_op() -> None:
+    ((text, names),) = texts_of_callees(from_object(Pull))
+    assert names == {"input", "grid"}
+    assert "input: (B, C, *spatial) tensor" in text
+    ((text, _),) = texts_of_callees(from_object(exchanging))
+    assert "grid: (B, C, *spatial) tensor" in text
+    assert "inp: (B, *spatial, D) tensor, positive" in text
+    assert [names for _, names in texts_of_callees(from_object(changing))] == [{"grid"}]
+    # What is called `grid` there is something else, and what is given twice is two things there.
+    assert texts_of_callees(from_object(of_another)) == []
+    assert texts_of_callees(from_object(twice)) == []
+    assert texts_of_callees(from_object(torch.nn.functional.softplus)) == []
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(Pull, "pass"), (PullOfFirst, "fail")])
+def test_inputs_are_those_that_a_plain_function_tells_of(op: type[Function], verdict: str) -> None:
+    report = gradlint.check(op, order=1, seed=1, select=["GL4"])
+    (target,) = report.targets
+    shapes = {item.name: item.shape for item in target.samples[0].args}
+    assert len(shapes["input"]) == len(shapes["grid"]) == 4
+    assert shapes["grid"][-1] == 2
+    assert target.verdict == verdict
+    assert {item.input for item in target.findings} == ({"grid"} if verdict == "fail" else set())

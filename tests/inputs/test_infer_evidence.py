@@ -583,3 +583,57 @@ def test_a_range_that_ends_with_the_number_of_axes():
     assert (found["x"].least_rank, dict(found["x"].ranks).get(2, 0.0) > 0.0) == (1, True)
     found = {item.name: item for item in gather(from_object(counted))}
     assert found["x"].least_rank == 0
+
+
+class Offset(Function):
+    """Its backward needs as many axes as vectors are laid among; forward would broadcast others."""
+
+    @staticmethod
+    def forward(ctx, x, offset):
+        ctx.save_for_backward(offset)
+        return x.sin().square() + offset.view(1, -1, 1, 1, 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g.sum((0, 2, 3, 4)).view_as(ctx.saved_tensors[0])
+
+
+class Pairs(Function):
+    @staticmethod
+    def forward(ctx, x, u, v):
+        ctx.save_for_backward(u, v)
+        return x * (u.view(-1, 1) + v.view(1, -1, 1))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
+def test_what_vectors_are_laid_beside_has_as_many_axes() -> None:
+    x, offset = gather(from_object(Offset))
+    assert (offset.laid_among, x.laid_among) == (5, 0)
+    assert list(x.ranks) == [5]
+    sample = infer(from_object(Offset))[0]
+    assert sample.args[0].dim() == 5
+    assert sample.args[1].shape == sample.args[0].shape[1:2]
+    x, *_ = gather(from_object(Pairs))
+    assert not {2, 3} & set(x.ranks)
+
+
+class Looked(Function):
+    @staticmethod
+    def forward(ctx, table, places, steps):
+        rows = places.view(-1).long()
+        ctx.save_for_backward(table, rows)
+        return torch.zeros_like(table[:1]) + steps.long().abs().sum() * 0
+
+    @staticmethod
+    def backward(ctx, g):
+        table, rows = ctx.saved_tensors
+        return torch.zeros_like(table).index_add(0, rows, g.expand(len(rows), -1)), None, g.sum()
+
+
+def test_what_is_cast_and_gets_no_gradient_is_integers() -> None:
+    _, places, steps = gather(from_object(Looked))
+    assert places.ordered_kinds()[0][0] == "index"
+    assert steps.ordered_kinds()[0][0] == "tensor"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 import gradlint
-from gradlint.inputs._gather import objects_for
+from gradlint.inputs._gather import gather, objects_for
 from gradlint.inputs.not_found import NoInputsFound
 from gradlint.inputs.samples import samples_for
 from gradlint.model.settings import Settings
@@ -168,3 +168,104 @@ def test_methods_of_tensors_and_modules_tell_no_class() -> None:
     assert [type(item) for item in found] == [Differences]
     assert found[0].step == 0.5
     assert list(own_objects(__name__, [], {"apply_to"}, {"apply_to", "absent"})) == []
+
+
+# -- arguments that are called, and classes that documentation names ----------------------------
+
+
+class Shift(nn.Module):
+    def __init__(self, steps: int, factor: float) -> None:
+        super().__init__()
+        self.steps, self.factor = steps, factor
+
+    def forward(self, x: Tensor, *, flipped: bool = False) -> Tensor:
+        return self.factor * x.roll(-self.steps if flipped else self.steps, -1)
+
+
+class Moved(Function):
+    """Moves values around, or back.
+
+    :param torch.Tensor x: values.
+    :param Shift there: moves them.
+    :param Shift back: moves them back.
+    :param bool inverse: whether they are moved back.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, there: Any, back: Any, inverse: bool) -> Tensor:
+        ctx.there, ctx.back, ctx.inverse = there, back, inverse
+        return back(x, flipped=True) * (back.factor / there.factor) if inverse else there(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
+        return Moved.apply(g, ctx.there, ctx.back, not ctx.inverse), None, None, None
+
+
+class MovedWrongly(Moved):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None, None, None]:
+        return -Moved.backward(ctx, g)[0], None, None, None
+
+
+class Sloped(Function):
+    """What backward reads of the function that it gets, no function has."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, f: Any) -> Tensor:
+        ctx.f = f
+        return f(x.detach())
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        return g * ctx.f.slope, None
+
+
+class Forgotten(Sloped):
+    """What backward reads, forward has not kept."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+        return g * ctx.slope, None
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(Moved, "pass"), (MovedWrongly, "fail")])
+def test_classes_that_documentation_names_are_passed(op: type, verdict: str) -> None:
+    (target,) = gradlint.check(op, order=1, select=["GL0", "GL4"]).targets
+    args = samples_for(from_object(op), Settings())[0].args
+    assert [type(item) for item in args[1:3]] == [Shift, Shift]
+    assert target.verdict == verdict
+    assert [item.code for item in target.findings] == (["GL401"] if verdict == "fail" else [])
+
+
+@pytest.mark.parametrize(("op", "raises"), [(Sloped, False), (Forgotten, True)])
+def test_what_a_stand_in_lacks_is_no_fault_of_backward(op: type, raises: bool) -> None:
+    (target,) = gradlint.check(op, order=1).targets
+    assert ("GL004" in [item.code for item in target.findings]) is raises
+    assert target.verdict == ("fail" if raises else "inconclusive")
+
+
+def called(x: Tensor, f: Any) -> Tensor:
+    return f(x)
+
+
+def called_where_it_can_be(x: Tensor, f: Any) -> Tensor:
+    return f(x) if callable(f) else f * x
+
+
+def called_if_given(x: Tensor, f: Any = None) -> Tensor:
+    return x if f is None else f(x)
+
+
+@pytest.mark.parametrize(
+    ("op", "some", "none"),
+    [
+        (called, {"callable"}, {"tensor", "float", "int", "bool", "str", "none"}),
+        (called_where_it_can_be, {"callable", "tensor", "float"}, set()),
+        (called_if_given, {"callable"}, {"tensor", "float", "int"}),
+    ],
+)
+def test_what_is_called_is_no_number(op: Any, some: set[str], none: set[str]) -> None:
+    (found,) = [item for item in gather(from_object(op)) if item.name == "f"]
+    kinds = {kind for kind, _ in found.ordered_kinds()}
+    assert some <= kinds
+    assert not none & kinds

@@ -56,6 +56,9 @@ SHIFT, AMPLIFIED, CLAIMED = 2.0**-24, 1000.0, 0.5
 #: Inputs that are tried, from the first.
 MOST_INPUTS = 3
 
+#: Why an op is not looked at whose outputs are of a subclass of tensors that keeps its dtype.
+FIXED_DTYPE = "an output refuses another dtype"
+
 
 @dataclass(frozen=True)
 class Overflow:
@@ -89,8 +92,8 @@ def low_problem(subject: Subject) -> Problem | str:
     if problem.has_sparse_inputs or not problem.inputs:
         return "inputs are sparse" if problem.inputs else "no input requires grad"
     floating = {v.dtype for v in problem.values() if v.is_floating_point()}
-    if not floating:
-        return "no input is real"
+    if not floating or not all(_changes_dtype(item.value) for item in subject.run.outputs):
+        return FIXED_DTYPE if floating else "no input is real"
     if floating & set(MAGNITUDES):
         return problem
     if subject.op.module is not None:
@@ -103,6 +106,15 @@ def low_problem(subject: Subject) -> Problem | str:
         return "the op refuses float32"
     same = [(o.name, o.value.shape) for o in subject.run.outputs]
     return low if [(o.name, o.value.shape) for o in outputs] == same else "float32 has other shapes"
+
+
+def _changes_dtype(tensor: torch.Tensor) -> bool:
+    """Whether a tensor can be taken to another dtype: a subclass may refuse it."""
+    try:
+        tensor.detach().to(torch.float32 if tensor.dtype == torch.float64 else torch.float64)
+    except Exception:  # of a subclass: anything
+        return False
+    return True
 
 
 def overflows(subject: Subject, low: Problem) -> Iterator[Overflow]:

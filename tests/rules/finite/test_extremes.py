@@ -15,6 +15,7 @@ from torch.autograd import Function
 from gradlint.checking.severity import decided
 from gradlint.experiments.finite.extremes import bounds_of, make_extremes, ranges_of
 from gradlint.experiments.finite.nonfinite_gradients import NO_DIGITS, _together_then_alone
+from gradlint.experiments.finite.overflow import FIXED_DTYPE
 from gradlint.experiments.finite.special_values import (
     large,
     saturated,
@@ -1418,3 +1419,29 @@ def test_an_input_is_judged_beside_one_that_large_steps_tell_nothing_of(
     assert (finding.input, finding.grounds.where) == ("sharp", "extreme")
     assert "is NaN" in finding.message
     assert probed(GL302, Rings, x, sharp).findings == []
+
+
+class Quantized(torch.Tensor):
+    """Keeps its dtype: ``to`` another one raises."""
+
+    fixed = True
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if cls.fixed and func is torch.Tensor.to and isinstance(args[0], cls):
+            raise ValueError("the dtype cannot be changed")
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+class Free(Quantized):
+    fixed = False
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize(("kind", "verdict"), [(Quantized, "skipped"), (Free, "fail")])
+def test_outputs_that_keep_their_dtype_are_not_looked_at(
+    probed: Callable[..., Outcome], kind: type[Quantized], verdict: str, dtype: torch.dtype
+) -> None:
+    outcome = probed(GL303, lambda x: (x.exp() / (1 + x.exp())).as_subclass(kind), X, dtype=dtype)
+    assert outcome.verdict == verdict
+    assert outcome.note == (FIXED_DTYPE if verdict == "skipped" else "")
