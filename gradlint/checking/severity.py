@@ -81,11 +81,11 @@ SAME_KIND: frozenset[Where] = frozenset({"sample", "other-size"})
 #: Circumstances in which a silent fault is as bad as at the sample: the inputs are the user's.
 AS_GIVEN: frozenset[Where] = SAME_KIND | {"mixed-dtypes", "transform"}
 
-#: What explains that a gradient is not the derivative, and says nothing of how well the others were
+#: What explains a difference by how precisely something is computed or measured, or nothing does:
+#: such a difference limits what is told of all others. Whatever else explains one says that values
+#: or sizes are hardly meant, or the gradient another one, and nothing of how well others were
 #: measured.
-BY_DESIGN: frozenset[Explanation | None] = frozenset(
-    {"surrogate", "usual", "clipped", "constant", "no-gradient"}
-)
+LIMITING: frozenset[Explanation | None] = frozenset({None, "solver", "measurement", "stored"})
 
 
 @dataclass(frozen=True)
@@ -357,7 +357,7 @@ def as_loud_as_evidence(outcome: Outcome, settings: Settings | None = None) -> O
         verdict = "fail"
     if verdict == "fail" and findings and all(item.severity == "info" for item in findings):
         verdict = "pass"
-        limiting = [item.grounds for item in findings if item.grounds.explained not in BY_DESIGN]
+        limiting = [item.grounds for item in findings if item.grounds.explained in LIMITING]
         errors = [grounds.relative_error or 0.0 for grounds in limiting]
         resolution = max([*errors, resolution or 0.0]) or None
     return replace(outcome, findings=findings, verdict=verdict, resolution=resolution)

@@ -136,6 +136,16 @@ def test_a_failure_of_information_alone_is_a_pass_with_its_error_as_resolving_po
     assert "no cause is confirmed" in found.findings[0].evidence["info because"]
 
 
+@pytest.mark.parametrize(("explained", "resolution"), [("solver", 0.3), ("degenerate", 1e-9)])
+def test_what_is_hardly_meant_does_not_limit_the_resolving_power(
+    explained: str, resolution: float
+) -> None:
+    found = as_loud_as_evidence(
+        Outcome("fail", [finding("error", relative_error=0.3, explained=explained)], 1e-9), SETTINGS
+    )
+    assert (found.verdict, found.resolution) == ("pass", resolution)
+
+
 def test_one_loud_finding_keeps_the_failure() -> None:
     found = as_loud_as_evidence(
         Outcome("fail", [finding("error", relative_error=7e-6), finding("error")]), SETTINGS
