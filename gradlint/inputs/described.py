@@ -394,6 +394,8 @@ def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
     there are more or fewer, or where the sentence tells of a result."""
     sentences = re.split(r"\n\s*\n|\.\s", text.strip())
     sentence = next((item for item in sentences if _candidates(item, "", ())), "")
+    _, named, listed = sentence.partition("shapes (")  # what stands before is a formula, or names
+    sentence = f"({listed}" if named else sentence
     found = _candidates(sentence, "", ())
     told = sentence[found[0][0].start() :] if found else ""
     if re.search(r"(?i)->|→|\b(?:to|returns?|into|as)\b", sentence) or _OTHER_ORDER.search(told):

@@ -118,6 +118,9 @@ def test_shapes_in_order() -> None:
     assert shapes_in_order(text, 2) == []
     assert shapes_in_order("Rotate vectors (N, 3) by quaternions (N, 4)", 2) == []
     assert shapes_in_order("Pools (N, C) -> (N, K)", 2) == []
+    text = "v -> q v q* for q = (w, x, y, z), shapes (N, 4) and (N, 3).  |q| scales the result"
+    assert shapes_in_order(text, 2) == [("N", "=4"), ("N", "=3")]
+    assert shapes_in_order("v -> q v q*, shapes (N, 4) -> (N, 3)", 2) == []
 
 
 def test_axes_of_annotations() -> None:
