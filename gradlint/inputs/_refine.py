@@ -4,9 +4,11 @@ index ranges; and a few variants of it."""
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
+from types import CodeType
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
@@ -26,6 +28,7 @@ from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
 from gradlint.model.related import FORMULAS, Bound, Formula, Side
 from gradlint.targets.nodes import code_of
+from gradlint.targets.source_file import read_source
 from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.exchanged_halves import ExchangedHalves
 from gradlint.trace.size_edges import SOLVE, SizeEdges
@@ -52,6 +55,8 @@ TO_REPEAT = 3
 DRAWS_UNUSED = 8
 #: Names of functions that solve a system of equations.
 _SOLVING = frozenset({"solve", "solve_ex", "inv", "inv_ex", "inverse", "lu_factor"})
+#: Calls of functions that join tensors.
+_JOINING = re.compile(r"\b(?:cat|concat|concatenate|hstack)\(")
 #: Variants in addition to the main sample.
 VARIANTS = 2
 #: Weight from which the evidence for a number of axes is no guess: what names and the other tensors
@@ -133,10 +138,21 @@ def _with_solutions(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tri
 
 def _solves(search: Search) -> bool:
     """Whether the code of forward itself calls what solves a system of equations."""
+    code = _forward_code(search)
+    return code is not None and not _SOLVING.isdisjoint(code.co_names)
+
+
+def _joins(search: Search) -> bool:
+    """Whether something in the file of forward joins tensors, as a function that it calls may."""
+    code = _forward_code(search)
+    source = read_source(code.co_filename) if code is not None else None
+    return source is not None and any(map(_JOINING.search, source.lines))
+
+
+def _forward_code(search: Search) -> CodeType | None:
     function = search.op.function
     forward = getattr(function, "forward", None) if function is not None else search.op.call
-    code = code_of(forward)
-    return code is not None and not _SOLVING.isdisjoint(code.co_names)
+    return code_of(forward)
 
 
 def _is_singular(search: Search, plan: Plan) -> bool:
@@ -435,7 +451,8 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
 def _of_even_halves(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """An even size where forward exchanges the halves of an axis, and backward disagrees with it at
     an odd one: forward takes that by accident, and backward need not know what it gives then."""
-    if trial.score < 5:
+    odd = any(size % 2 and size > 1 for size in plan.sizes().values())
+    if trial.score < 5 or not odd or not _joins(search):
         return plan, trial
     watched = ExchangedHalves()
     with watched:
