@@ -239,12 +239,14 @@ class _Plan:
         self._positions: dict[tuple[str, str, str], list[int]] = {}
         self.left_out: dict[str, list[OpRef]] = {}
         self.tasks: list[TargetTask | ExpandTask | KnownTarget] = []
+        self._expanding: list[ExpandTask] = []  # those of the tasks
         self._done = 0
 
     @property
     def total(self) -> int:
-        """How many targets are known so far."""
-        return sum(len(t.tasks) or 1 if isinstance(t, ExpandTask) else 1 for t in self.tasks)
+        """How many targets are known so far. It is asked for at every event of every worker."""
+        more = sum(len(task.tasks) or 1 for task in self._expanding)
+        return len(self.tasks) - len(self._expanding) + more
 
     @property
     def remembers(self) -> bool:
@@ -282,7 +284,8 @@ class _Plan:
             self.recall.expect(known, self.settings)
         for ref in refs:
             if ref.attribute == EVERY:
-                self.tasks.append(ExpandTask(ref, self.settings, self))
+                self._expanding.append(ExpandTask(ref, self.settings, self))
+                self.tasks.append(self._expanding[-1])
             else:
                 self.tasks += self.tasks_for([ref])
 

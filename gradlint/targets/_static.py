@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gradlint.targets.locate import dotted_of_file, split_module
-from gradlint.targets.source_file import SourceFile, bindings, dotted, read_source
+from gradlint.targets.source_file import MOST_KEPT, SourceFile, bindings, dotted, read_source
 
 #: How many files a chain of base classes or re-exports is followed through.
 MAX_HOPS = 12
@@ -66,6 +66,8 @@ def static_module(path: str) -> StaticModule | None:
     module = StaticModule(source, package)
     _read(module, source.tree)
     _cache[path] = module
+    if len(_cache) > MOST_KEPT:
+        del _cache[next(iter(_cache))]
     return module
 
 

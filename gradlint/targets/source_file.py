@@ -23,6 +23,11 @@ MAX_BYTES = 8_000_000
 #: memory (measured: 8 MB of assignments take 1.1 GB), and none that people write comes near.
 MAX_IMPORTED = 64_000_000
 
+#: Files that are kept parsed, the latest ones: the syntax tree of a file of ten operators takes a
+#: quarter of a megabyte, and a folder may have thousands (heuristic: an operator needs some of its
+#: package).
+MOST_KEPT = 128
+
 _cache: dict[str, tuple[tuple[int, int], SourceFile]] = {}
 
 #: Stands for the time and size of a file that is overlaid.
@@ -99,6 +104,8 @@ def read_source(path: str) -> SourceFile | None:
         return None
     source = _decode_and_parse(path, raw)
     _cache[path] = (stamp, source)
+    if len(_cache) > MOST_KEPT:
+        del _cache[next(iter(_cache))]
     return source
 
 
