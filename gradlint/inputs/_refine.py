@@ -48,7 +48,8 @@ OTHER_THAN = (6, 9, 4, 8)
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
 MOST_GROUPS = 21
-#: Indices of which one occurs twice, beside the first and the last of the others.
+#: Indices from which on one occurs twice beside two others: fewer can't show a repeated one and the
+#: first and last place as well.
 TO_REPEAT = 3
 #: Draws of values at which an argument must not matter before it is left out (heuristic: at every
 #: other one, a weight is below zero and clamped).

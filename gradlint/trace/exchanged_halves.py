@@ -35,7 +35,7 @@ class ExchangedHalves(DispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
+        result = self.through(func, args, kwargs)
         name = getattr(getattr(func, "overloadpacket", None), "__name__", "")
         if name == "slice":
             self._note(args[0], [result], args[2] if len(args) > 2 else 0)

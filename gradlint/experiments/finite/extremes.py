@@ -393,8 +393,8 @@ def growth(subject: Subject, outputs: Mapping[str, torch.Tensor]) -> float:
 
 def with_one_unmasked(subject: Subject) -> ExtremePoint | None:
     """The masks that have a row of one value, with one element of the other in each such row, so
-    that whatever they mean something is left; None without them. One forward and one backward
-    call."""
+    that whatever they mean something is left; None where those of the sample are so. One forward
+    and one backward call."""
     masked = _with_masked_rows(subject, left=1)
     if masked is None:
         return None

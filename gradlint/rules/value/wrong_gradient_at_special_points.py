@@ -270,11 +270,12 @@ def _explanation(
 
 
 def _needs_a_row_without_any(subject: Subject, wrong: WrongAtPoint) -> bool:
-    """Whether the gradient is right where a mask leaves one element of each row: of a row of which
-    it leaves none, as of scores that are all filled with one number, hardly anything is meant."""
+    """Whether the gradient is right where a mask leaves one element of each row, as the sample's
+    own may: of a row of which it leaves none, as of scores that are all filled with one number,
+    hardly anything is meant."""
     instead = with_one_unmasked(subject)
     if instead is None:
-        return False
+        return True
     points = SpecialPoints(subject, [wrong.position])
     return not list(points.wrong(instead)) and bool(points.judged)
 

@@ -1,6 +1,8 @@
 """Prove by central differences that right/ is right and wrong/ is wrong.
 
-    python verify.py [NAME ...]
+    python verify_twins.py SET [NAME ...]
+
+for sets whose folders have no ``verify.py`` of their own.
 
 An operator with a straight-through estimator names in written.py a ``surrogate``: from the
 arguments it makes the function whose true derivative the operator declares as its own.
@@ -14,16 +16,20 @@ from pathlib import Path
 import torch
 
 sys.dont_write_bytecode = True
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent / sys.argv[1]
 STEP, NEAR, FAR = 1e-6, 3e-6, 1e-3
 
 
-def load(side, case):
-    path = HERE / side / (case["name"] + ".py")
-    spec = importlib.util.spec_from_file_location(f"w_{side}_{case['name']}", path)
+def module_at(path):
+    name = "_".join((HERE.name, path.parent.name, path.stem))
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, case["object"])
+    return module
+
+
+def load(side, case):
+    return getattr(module_at(HERE / side / (case["name"] + ".py")), case["object"])
 
 
 def walk(x):
@@ -239,10 +245,8 @@ def check_wrong(case):
 
 
 def main(names):
-    from written import CASES
-
     failing = 0
-    chosen = [c for c in CASES if not names or c["name"] in names]
+    chosen = [c for c in module_at(HERE / "written.py").CASES if not names or c["name"] in names]
     for case in chosen:
         try:
             bad = check_right(case)
@@ -265,4 +269,4 @@ def main(names):
 if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    sys.exit(bool(main(sys.argv[1:])))
+    sys.exit(bool(main(sys.argv[2:])))
