@@ -88,8 +88,8 @@ MOST_ALONE = 3
 #: whole batch that another order of summation may make (heuristic, far above it).
 MOST_SLICES, SAME_VALUE = 11, 1e-4
 
-#: Calls that it takes to tell rounding from a fault, for most ops (heuristic: four for each of eight
-#: directions, about as many as a wrong gradient is measured along).
+#: Calls that it takes to tell rounding from a fault, for most ops (heuristic: four for each of
+#: eight directions, about as many as a wrong gradient is measured along).
 MOST_PULLS = 32
 
 #: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
