@@ -42,7 +42,7 @@ def through_autograd(
         return None
     problem.surroundings = None  # no mode may stand between forward and one that asks who called
     nodes = [item.value.grad_fn for item in outputs if item.differentiable]
-    return None if not nodes or _has_functions(nodes) else problem
+    return None if not nodes or has_functions(nodes) else problem
 
 
 def values_on_the_way(
@@ -60,7 +60,7 @@ def values_on_the_way(
     kept = _Kept(tuple(shape))
     problem.surroundings = lambda: kept
     leaves, _ = problem.linearize(values)
-    usable = [value for value in kept.values if not _has_functions([value.grad_fn])]
+    usable = [value for value in kept.values if not has_functions([value.grad_fn])]
     return leaves, usable
 
 
@@ -73,7 +73,7 @@ def _plainly(subject: Subject, given: Problem) -> Problem | None:
     def plainly(_: Any) -> Any:
         if function is None:
             return lambda args, kwargs, state: written(*args, **kwargs)
-        forward = with_bound_closures(lambda *args: _forward_of(function, args))
+        forward = with_bound_closures(lambda *args: forward_of(function, args))
         return lambda args, kwargs, state: forward(*args)
 
     return given.through(plainly)
@@ -103,7 +103,8 @@ class _Kept(TorchFunctionMode):
         return value
 
 
-def _forward_of(function: Any, args: Sequence[Any]) -> Any:
+def forward_of(function: Any, args: Sequence[Any]) -> Any:
+    """What forward of a Function returns, called by itself: autograd follows what it does."""
     separate = function.setup_context is not torch.autograd.Function.setup_context
     if separate:
         return function.forward(*args)
@@ -126,7 +127,7 @@ class _Context(SimpleNamespace):
         """Take it."""
 
 
-def _has_functions(nodes: Sequence[Any]) -> bool:
+def has_functions(nodes: Sequence[Any]) -> bool:
     """Whether a Function written in Python is in the graph behind ``nodes``."""
     seen: set[Any] = set()
     left = [node for node in nodes if node is not None]

@@ -8,7 +8,10 @@ Whether this is all that is wrong can be told without knowing what the surrogate
   its gradient that of the op must be the derivative;
 - a Function that rounds what it scales is not constant where the scale is taken from the input. Its
   gradient is meant for forward with rounding taken as the identity, of which that of the op must
-  then be the derivative.
+  then be the derivative;
+- a Function whose documentation tells of a surrogate may do either beside what is smooth. With the
+  derivative of forward in the place of its gradient that of the op must be the derivative, and its
+  gradient a usual surrogate.
 """
 
 from __future__ import annotations
@@ -22,7 +25,13 @@ import torch
 from gradlint.base.errors import GradlintError
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.left_out import Omitted, PassingOn, RoundingInside, Stepping
+from gradlint.experiments.value.left_out import (
+    Documented,
+    Omitted,
+    PassingOn,
+    RoundingInside,
+    Stepping,
+)
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.usual_surrogates import usual_surrogates
 from gradlint.model.report import Explanation, Finding
@@ -45,13 +54,13 @@ def soften_inner_surrogates(subject: Subject, findings: Sequence[Finding]) -> No
     wrong = [item for item in findings if item.severity == "error" and not item.grounds.explained]
     if not wrong or subject.op.function is not None or applies_in_cpp():
         return
-    for omitted in (Stepping, RoundingInside, PassingOn):
+    for omitted in (Stepping, RoundingInside, PassingOn, Documented):
         seen = omitted()
         names = {item.input or "" for item in wrong} if _is_right(subject, wrong, seen) else set()
         if not names or not seen.functions:
             continue
         said, usual = all(map(says_surrogate, seen.functions)), _are_usual(subject, seen)
-        if not said and not usual and seen.in_part:
+        if not usual and (seen.usual_only or (seen.in_part and not said)):
             continue
         who = ", ".join(f"`{function.__name__}`" for function in seen.functions)
         for item in wrong:

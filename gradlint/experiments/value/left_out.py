@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch.autograd.function import _SingleLevelFunction
 
+from gradlint.experiments.forward_under_autograd import forward_of, has_functions
 from gradlint.experiments.value.rounding import RoundingOmitted
+from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.ops.eager import eager
 from gradlint.trace.applied import apply_replaced
 
@@ -33,11 +35,15 @@ class Omitted:
     Attributes:
         functions: of which something was left out.
         calls: the first calls of such Functions.
-        in_part: whether only usual surrogates count: what is left out may be wrong otherwise.
+        in_part: whether only usual surrogates count, or what documentation tells of: what is left
+            out may be wrong otherwise.
+        usual_only: whether only usual surrogates count, whatever documentation says: it speaks of
+            a part of what is left out.
         beside: inputs of the op that such Functions take beside, such as step sizes.
     """
 
     words = ""
+    usual_only = False
 
     def __init__(self) -> None:
         self.functions: dict[type, None] = {}
@@ -133,6 +139,31 @@ class PassingOn(Omitted):
                 self._places[function] = place
                 return args[place] * 1.0
         return returned
+
+
+class Documented(Omitted):
+    """Puts the derivative of forward in the place of gradients whose documentation tells of a
+    surrogate, where forward consists of differentiable operations: one that scales what it rounds,
+    or steps beside a smooth part, is neither constant nor without rounding what is meant."""
+
+    words = "the gradient is right with the derivative of forward in the place of"
+    usual_only = True
+
+    def instead(
+        self, function: type, args: Sequence[Any], kwargs: dict[str, Any], returned: Any
+    ) -> Any:
+        """What forward returns under autograd, where that is the same."""
+        if kwargs or not says_surrogate(function):
+            return returned
+        found: Any = None
+        with torch.enable_grad(), suppress(Exception):
+            found = forward_of(function, args)
+        if not isinstance(found, torch.Tensor) or not _same(found.detach(), returned):
+            return returned
+        if has_functions([found.grad_fn]):
+            return returned
+        self._note(function, args, kwargs)
+        return found
 
 
 class RoundingInside(Omitted):

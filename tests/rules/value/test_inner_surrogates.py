@@ -154,6 +154,33 @@ class Binary(nn.Module):
         return WrongSquare.apply(y) if self.forgotten else y
 
 
+class ScaledSign(Function):
+    """sign(w) with the straight-through estimator where |w| <= 1, times the mean of |w|, which is
+    differentiated."""
+
+    @staticmethod
+    def forward(ctx, w):
+        ctx.save_for_backward(w)
+        return w.sign() * w.abs().mean(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (w,) = ctx.saved_tensors
+        through = grad_output * w.abs().mean(1, keepdim=True) * (w.abs() <= 1.0)
+        return through + w.sign() * (grad_output * w.sign()).mean(1, keepdim=True)
+
+
+class ScaledSignSummed(ScaledSign):
+    """sign(w) with the straight-through estimator where |w| <= 1, times the mean of |w|, which is
+    differentiated."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (w,) = ctx.saved_tensors
+        through = grad_output * w.abs().mean(1, keepdim=True) * (w.abs() <= 1.0)
+        return through + w.sign() * (grad_output * w.sign()).sum(1, keepdim=True)
+
+
 class ClampSte(Function):
     """torch.clamp with a straight-through gradient."""
 
@@ -263,6 +290,8 @@ def test_modules(
         (SignOutside, "warning"),
         (SignHalved, "warning"),
         (SignUnsaid, "info"),
+        (ScaledSign, "info"),
+        (ScaledSignSummed, "error"),
     ],
 )
 def test_layers_of_binary_weights(
@@ -272,8 +301,12 @@ def test_layers_of_binary_weights(
     assert {item.input: item.severity for item in outcome.findings} == {"weight": expected}
 
 
-def test_a_fault_beside_binary_weights(probed: Callable[..., Outcome]) -> None:
-    outcome = as_loud_as_evidence(probed(by_code("GL401"), Binary(Sign, forgotten=True), numbers()))
+@pytest.mark.parametrize("function", [Sign, ScaledSign])
+def test_a_fault_beside_binary_weights(
+    probed: Callable[..., Outcome], function: type[Function]
+) -> None:
+    module = Binary(function, forgotten=True)
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), module, numbers()))
     assert {item.input: item.severity for item in outcome.findings}["x"] in ("error", "warning")
 
 
