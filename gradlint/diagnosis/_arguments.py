@@ -59,7 +59,7 @@ def counts(arguments: Mapping[str, Any]) -> Iterator[tuple[int, str, str]]:
         if value.dtype == torch.bool:
             yield int(value.sum()), f"{name}.sum()", f"the number of True in `{name}`"
             yield int((~value).sum()), f"(~{name}).sum()", f"the number of False in `{name}`"
-        elif _is_index(value):
+        elif is_index(value):
             unique = int(value.unique().numel())
             yield unique, f"len({name}.unique())", f"the number of different values in `{name}`"
 
@@ -75,7 +75,7 @@ def shares(arguments: Mapping[str, Any]) -> Iterator[tuple[int, int, str, str]]:
         if value.dtype == torch.bool:
             kept = int(value.sum())
             yield value.numel(), kept, f"{name}.sum()", f"True in `{name}`"
-        elif _is_index(value):
+        elif is_index(value):
             for other, number in whole.items():
                 kept = int((value != number).sum())
                 words = f"other than `{other}` in `{name}`"
@@ -140,7 +140,8 @@ def _fits(value: torch.Tensor, shape: tuple[int, ...]) -> bool:
         return False
 
 
-def _is_index(value: Any) -> bool:
+def is_index(value: Any) -> bool:
+    """Whether ``value`` can be a tensor of indices or labels."""
     return (
         isinstance(value, torch.Tensor)
         and value.dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
@@ -155,7 +156,7 @@ def _row_counts(item: Evidence) -> Iterator[tuple[str, int, torch.Tensor, bool]]
     share the number that it gives each of them, as the segments of a sum do (True)."""
     shape = tuple(item.own.shape)
     for name, value in item.arguments.items():
-        if not _is_index(value):
+        if not is_index(value):
             continue
         flat = value.detach().cpu().to(torch.int64)
         for axis, size in enumerate(shape):

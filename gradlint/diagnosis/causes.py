@@ -19,6 +19,7 @@ from gradlint.diagnosis._altered import altered_causes
 from gradlint.diagnosis._arguments import factors, numbers, repeated_index
 from gradlint.diagnosis._hypothesis import Hypothesis, surviving
 from gradlint.diagnosis._patterns import pattern_cause, worded
+from gradlint.diagnosis._pointed import pointed_cause
 from gradlint.diagnosis.cause import Cause, together
 from gradlint.diagnosis.evidence import (
     BARS,
@@ -216,11 +217,13 @@ def diagnose(
             # Of few elements either may be chance; only one of them says why they are wrong.
             repeated = repeated_index(usable, name, by_chance=True)
             regular = regular if repeated is None else None
+        # What an argument tells apart lies in a range of values, or in a pattern, by chance only.
+        pointed = pointed_cause(usable, name) if repeated is None else None
         found = [
             _passed_on(usable, name) or _returned_twice(usable, right) or ignores(usable, name),
             repeated,
-            range_cause(usable, name),
-            regular,
+            pointed or range_cause(usable, name),
+            None if pointed else regular,
         ]
     if not any(found):
         found = [*altered_causes(usable, reactions, name, outputs)]

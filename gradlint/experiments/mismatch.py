@@ -57,6 +57,7 @@ WHERE_ONLY = (
     "periodic",
     "diagonal",
     "value-range",
+    "pointed-at",
     "low-precision",
 )
 
@@ -192,9 +193,9 @@ def grad_output_of(name: str) -> str:
 
 def _with_range(cause: Cause, where: Cause | None) -> Cause:
     """``cause`` with the range of values in which the gradient is wrong, if there is one."""
-    if where is None or where.slug != "value-range":
+    if where is None or where.slug not in ("value-range", "pointed-at"):
         return cause
-    only = where.text.split("; or, as well, ")[0].removeprefix("value-range: ")
+    only = where.text.split("; or, as well, ")[0].removeprefix(f"{where.slug}: ")
     return replace(cause, text=f"{cause.text}; {only}")
 
 
