@@ -26,6 +26,7 @@ from gradlint.experiments.precision.against_float64 import (
     right_in_float64_only,
     weight_of_difference,
 )
+from gradlint.experiments.saved_too_early import saved_too_early
 from gradlint.experiments.subject import Subject
 from gradlint.numerics.bank import KEPT, Probe
 from gradlint.numerics.decide import Decision
@@ -154,7 +155,12 @@ def mismatch(
         outputs or [grad_output_of(f"output[{k}]") for k in range(len(function.outputs))]
     )
     index = describe_elements(case.clearest, numbers)
-    if subject is not None and (cause is None or cause.slug in WHERE_ONLY):
+    early: Cause | None = None
+    if subject is not None:
+        early = saved_too_early(subject, source.function, item.index, case.evidence)
+    if early is not None:
+        cause = early
+    elif subject is not None and (cause is None or cause.slug in WHERE_ONLY):
         explained = other_forward(subject, source.function, item.index, case.evidence)
         # Where no element is clearly off, the range in which they seem to be is chance.
         clear = cause if index is not None else None
