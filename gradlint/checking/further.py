@@ -268,14 +268,15 @@ class FurtherSamples:
         op, seed = self.subject.op, self.subject.seed
         sample = with_seen_domains(op, self.subject.sample)
         inferred = sample.origin == "inferred"
-        yield from other_arguments(op, sample, seed)
+        watched = self._watched()
+        guards = watched.guards() if watched is not None else {}
+        yield from other_arguments(op, sample, seed, guards)
         with_optionals = [] if inferred else [*self._with_left_out(sample)]
         yield from with_optionals
         if inferred and self.subject.coverage is not None:
             divisors = self.subject.coverage.divisors()
             yield from smaller_blocks(op, sample, divisors, seed)
             yield from unlike_factors(op, sample, divisors, self._taken, seed)
-        watched = self._watched()
         if watched is None:
             return
         yield from of_other_lengths(op, sample)

@@ -34,7 +34,7 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " and one; backward raises at inputs that were guessed, for their sizes or values, or where"
         " gradlint moved an option; a wrong"
         " gradient where a function among the arguments was"
-        " guessed, or at values that were not given and from which only a clamp keeps forward"
+        " guessed, or at guessed inputs from which only a clamp keeps forward"
         " finite, or that changes with random numbers or with an argument that forward does not"
         " use, or that lies in the tangent space of a group, or that documentation calls a natural"
         " or Riemannian gradient, relevance or a substitute, or that is right for what an"
@@ -58,7 +58,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " an input that is zero, or that forward returns where inputs were guessed; digits that"
         " cancel at large magnitudes or at a size that gradlint chose; numbers that forward keeps"
         " in 8 bits for backward; a number moved by gradlint that only backward uses, or below"
-        " which it bounds what it only kept from zero; an operand that broadcasts where nothing"
+        " which it bounds what it only kept from zero; values chosen by gradlint from which only a"
+        " clamp keeps forward finite; an operand that broadcasts where nothing"
         " says that this is meant; a size at"
         " which forward clamps to an empty range, solves with a singular matrix, an index falls"
         " below zero or more is selected than there is, a mask that leaves nothing of a row, or a"
@@ -251,9 +252,14 @@ POLICY = (
         lambda g: g.explained == "stand-in",
     ),
     Reason(
-        "warning",
+        "info",
         "forward is finite there only because it clamps: the op is hardly meant for such values",
         lambda g: g.explained == "clamped",
+    ),
+    Reason(
+        "warning",
+        "forward is finite at the guessed inputs only because it clamps: others may be meant",
+        lambda g: g.explained == "clamped-guess",
     ),
     Reason(
         "warning",

@@ -33,6 +33,8 @@ _STRUCTURES = (
 )
 #: Domains of integers that a condition may ask for, the likeliest first.
 _OF_INTEGERS = ("increasing", "pointers", "offsets", "permutation", "sizes", "ancestors")
+#: Domains of numbers of which indices are made, by rounding or scaling.
+_OF_INDICES = ("positive", "unit", "small")
 #: Bounds of segments where there must be more elements than these: fewer than any axis is long.
 _SEGMENTS = 3
 #: What it costs to follow a word or structure, to try a domain that nothing asks for, and each
@@ -62,6 +64,13 @@ def from_domains(failed: FailedAttempt) -> Iterator[Plan]:
             cost = _ASKED + _STEP * (step + 1)
             yield from _together(failed.plan, _floating_tensors(failed), domain, cost)
     yield from _fewer_segments(failed)
+    if re.search(r"index -?\d+ is out of bounds|index out of range", text):
+        # Indices may be made of numbers, which are rounded: of a delay, or of a position.
+        for step, domain in enumerate(_OF_INDICES):
+            for name in floating or _floating_tensors(failed):
+                changed = with_domain(failed.plan, name, domain, _UNASKED + _STEP * step)
+                if changed is not None:
+                    yield changed
     if tests:
         yield from _integers(failed, named)
         yield from _masks(failed, [test for test, _ in tests])

@@ -162,9 +162,14 @@ _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
         (1, 2, 3),
     ),
     ("translation *_translation origin center centre", (1, 2)),
+    (
+        "knots *_knots cutpoint* *_cutpoints cut_points breakpoints *_breakpoints bin_edges "
+        "boundaries *_boundaries",
+        (1, 2),
+    ),
     ("image images img imgs feature_map feature_maps frames", (4, 3, 2)),
     ("waveform wave signal audio", (2, 3, 1)),
-    ("vol volume voxel voxels", (5, 4, 3)),
+    ("volume volumes voxel voxels", (5, 4, 3)),
     ("*xyz* points* *_points unknown known pts", (3, 2)),
     ("verts vertices vertex_positions *_verts *_vertices", (2, 3)),
     ("faces tris triangles tets tetrahedra simplices quads", (2,)),
@@ -184,6 +189,11 @@ _DOMAINS = (
         "positive",
     ),
     ("p prob probs probability probabilities *_prob *_probs", "unit"),
+    (
+        "knots *_knots cutpoint* *_cutpoints cut_points breakpoints *_breakpoints bin_edges "
+        "boundaries *_boundaries",
+        "ordered",
+    ),
 )
 
 _FLOATS: tuple[tuple[str, tuple[float, ...]], ...] = (

@@ -62,12 +62,34 @@ _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "
 #: at which its share of a result is plain (heuristic).
 EPSILON, LARGE_EPSILON = 1e-2, 0.1
 
+#: Share of the least value that an epsilon bounds, to which the epsilon is moved: it bounds nothing
+#: there either, as it does where it is meant to guard against zero.
+BELOW_LEAST = 0.5
 
-def other_arguments(op: Op, sample: Sample, seed: int) -> Iterator[Designed]:
-    """``sample`` with one argument moved, for each of its arguments that is no tensor."""
+
+def other_arguments(
+    op: Op, sample: Sample, seed: int, guards: Mapping[float, float] | None = None
+) -> Iterator[Designed]:
+    """``sample`` with one argument moved, for each of its arguments that is no tensor.
+
+    Args:
+        guards: bounds from below that no value reaches at ``sample`` → the least value there.
+    """
     for name, values in _movable(op, sample).items():
         for value in values:
+            least = (guards or {}).get(_number_at(op, sample, name), math.inf)
+            if value == LARGE_EPSILON and value >= least:
+                value = BELOW_LEAST * least
             yield with_moved(op, sample, {name: value}, seed)
+
+
+def _number_at(op: Op, sample: Sample, name: str) -> float:
+    """The number that an argument is at ``sample``, by default as well; NaN where it is none."""
+    names = positional_names(op.signature, len(sample.args))
+    given = {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
+    default = op.signature.parameters[name].default if op.signature is not None else None
+    value: Any = given.get(name, default)
+    return float(value) if type(value) in (int, float) else math.nan
 
 
 #: An argument's name and its value in one row, and what forward takes: argument → values.
@@ -350,7 +372,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if variable or evidence is None or now is inspect.Parameter.empty:
             continue
-        if now is None and is_of_others(op, evidence, tensors):
+        limit = now is None and _LIMITS.search(parameter.name)
+        if now is None and not limit and is_of_others(op, evidence, tensors):
             continue
         if _names.stops_gradients(parameter.name) or (
             along_last and _names.is_axis(parameter.name) and not evidence.sliced
@@ -463,6 +486,9 @@ def _axes(now: int, rank: int) -> list[int]:
     same = now - rank if now >= 0 else now + rank
     return [other - rank if now >= 0 else other, same] if rank > 1 else [same]
 
+
+#: Names of limits, which forward takes from what there is where it gets none: a lower one cuts.
+_LIMITS = re.compile(r"(?i)(?:^|_)max(?:imum)?_?\w|limit|capacity|budget")
 
 #: Names of the number of iterations, of which an op says how many it needs.
 _ITERATIONS = re.compile(r"(?:n_?|num_?|max_?|k_?|\w+_)?iter(?:s|ations?)?|max_?steps")

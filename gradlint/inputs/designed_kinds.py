@@ -72,14 +72,16 @@ def with_equal_eigenvalues(op: Op, sample: Sample) -> Iterator[Designed]:
 def as_complex(
     op: Op, sample: Sample, *, expected: bool, real: Collection[str] = ()
 ) -> Iterator[Designed]:
-    """``sample`` with complex numbers in place of all real ones but ``real``, if ``expected`` or
-    documented; as inputs of another kind where documentation tells of an operation on complex
-    numbers, and there are two tensors or more, which may be their parts. Not where complex numbers
-    are documented and a last axis of size 2 may hold them."""
+    """``sample`` with complex numbers in place of all real ones but ``real``, if none is there and
+    they are ``expected`` or documented; as inputs of another kind where documentation tells of an
+    operation on complex numbers, and there are two tensors or more, which may be their parts. Not
+    where complex numbers are documented and a last axis of size 2 may hold them."""
     text = prose(op.defining) if op.defining is not None else ""
     if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
         return
     named = sample.named_tensors(op.signature)
+    if any(tensor.is_complex() for _, tensor in named):
+        return
     if not expected and any(is_floating(t) and t.shape[-1:] == (2,) for _, t in named):
         return
     exchange = {}

@@ -127,10 +127,13 @@ def without_denied_symmetry(text: str) -> str:
     return _NOT_SYMMETRIC.sub("", text)
 
 
+#: Zero, or a number between it and −1, above which an argument is said to be: "x > -1/e". All
+#: positive numbers are above it, too.
+_LOW = r"(?:0(?!\w|\.\d)|[-−]\s?(?:1(?:\.0*)?(?:\s?/\s?(?:e|\d+(?:\.\d+)?))?|0?\.\d+)(?![\w]|\.\d))"
 #: In a clause about an argument, behind its shape: it has a sign, ", all > 0".
 _SIGN = re.compile(
     r"(?:^|[,:])\s*(?:(?:or|and|all|each|every|elements?|entries|values?|strictly)\s+)*"
-    r"(>=?|≥)\s*0(?![\w]|\.\d)"
+    rf"(?:(>=?|≥)\s*{_LOW}|(not negative|non-?negative|positive)\b(?=\s*(?:$|[,.;)])))"
 )
 
 #: How a clause about an argument begins that says that it has no dimensions.
@@ -141,16 +144,16 @@ _SCALAR_FIRST = re.compile(
 
 
 def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
-    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x >= 0``,
-    ``a, b > 0`` or ``theta: (genes,) or (cells, genes), > 0``: "positive", "nonnegative", or ""
-    where it gives none.
+    """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x > -1/e``,
+    ``a, b > 0`` or ``theta: (genes,) or (cells, genes), > 0``, or by a word between commas, ``delay
+    (C,) in samples, not negative``: "positive", "nonnegative", or "" where it gives none.
 
     Args:
         text: what is said of the op.
         name: the tensor's.
         names: of all arguments, so that what is said of another is not taken for this one's.
     """
-    above = r"\s*(>=?|≥)\s*0(?!\w|\.\d)"
+    above = rf"\s*(>=?|≥)\s*{_LOW}"
     start, more = r"(?m:^|(?<=[.;:(]))\s*(?:\w+,\s*)*", r"(?:,\s*(?:and\s+)?\w+)*"
     own = re.escape(name)
     found = re.search(rf"(?<![\w.|]){own}`*:?{above}", text) or re.search(
@@ -161,7 +164,7 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
         found = next((sign for part in said if (sign := _SIGN.search(part))), None)
     if found is None:
         return ""
-    return "positive" if found.group(1) == ">" else "nonnegative"
+    return "positive" if ">" in found.groups() or "positive" in found.groups() else "nonnegative"
 
 
 #: "+1 (call) or -1 (put)", "-1 or 1", "{-1, 1}"; not the interval "[-1, 1]" or "from -1 to 1".

@@ -84,7 +84,8 @@ WORDS = (
     ),
     (
         "positive",
-        r"(?<!semi-)(?<!semi )(?<!non-)(?<!non )\bpositive\b|\bnon-?negative\b|strictly above 0"
+        r"(?<!semi-)(?<!semi )(?<!non-)(?<!non )\bpositive\b|\bnon-?negative\b|\bnot negative\b"
+        r"|strictly above 0"
         r"|greater than (?:0|zero)",
     ),
     ("above", r"(?:greater|larger) than (?:1|one)\b"),

@@ -108,14 +108,15 @@ Where = Literal[
 #: be meant for, elements that forward does not read, a number that only backward uses, a tiny bound
 #: that gradlint made large, rounding at large magnitudes, numbers that forward keeps in 8 bits for
 #: backward, a function among the arguments that was guessed, one that backward calls itself
-#: besides, a clamp that keeps forward inside its domain, an operand that broadcasts by accident, a
-#: size that forward runs out of, inputs at which forward's own operations have no finite
-#: derivative, a value of a parameter that training hardly meets, values far beyond given ones of
-#: one sign, random numbers that only backward draws, an argument that only backward depends on,
-#: gradients in the tangent space of a group, an input that the documentation calls a constant, one
-#: for which a Function inside returns None while nothing says that a gradient is meant, or while
-#: gradlint alone asked for it, documentation that speaks of a natural gradient or of relevance, or
-#: an orthonormal basis of which only what it spans has the gradient that is returned.
+#: besides, a clamp that keeps forward inside its domain at values that gradlint moved or at its
+#: first guess, an operand that broadcasts by accident, a size that forward runs out of, inputs at
+#: which forward's own operations have no finite derivative, a value of a parameter that training
+#: hardly meets, values far beyond given ones of one sign, random numbers that only backward draws,
+#: an argument that only backward depends on, gradients in the tangent space of a group, an input
+#: that the documentation calls a constant, one for which a Function inside returns None while
+#: nothing says that a gradient is meant, or while gradlint alone asked for it, documentation that
+#: speaks of a natural gradient or of relevance, or an orthonormal basis of which only what it spans
+#: has the gradient that is returned.
 Explanation = Literal[
     "solver",
     "measurement",
@@ -133,6 +134,7 @@ Explanation = Literal[
     "stand-in",
     "called",
     "clamped",
+    "clamped-guess",
     "broadcast",
     "degenerate",
     "singular",

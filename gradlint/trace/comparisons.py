@@ -137,6 +137,16 @@ class Comparisons(DispatchMode):
         self.overwrites = False
         self.from_the_end = False
 
+    def guards(self) -> dict[float, float]:
+        """Positive numbers that bound tensors, none of whose elements is as small → the least of
+        those: what guards a logarithm or a quotient against zero."""
+        found: dict[float, float] = {}
+        for item in self.compared.values():
+            if item.bounds and item.threshold > 0.0 and item.side == 1:
+                least = float(item.tensor.min())
+                found[item.threshold] = min(least, found.get(item.threshold, least))
+        return found
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:

@@ -189,6 +189,18 @@ def test_an_inequality_of_a_list() -> None:
     assert documented_sign("solves A x = b, d > 0", "b") == ""
 
 
+def test_a_number_just_below_zero_or_a_word_between_commas() -> None:
+    names = ["x", "delay"]
+    for text in ("The branch of W for x > -1/e.", "x >= -1", "log1p, x: (N,), > -0.5"):
+        assert documented_sign(text, "x", names) == "positive" or ">=" in text, text
+    assert documented_sign("x >= -1", "x", names) == "nonnegative"
+    text = "x (B, C, T), delay (C,) in samples, not negative"
+    assert [documented_sign(text, name, names) for name in names] == ["", "nonnegative"]
+    assert documented_sign("delay (C,), positive", "delay", names) == "positive"
+    for text in ("x > -10", "x > -1.5", "x (N,), positive at the end of a row", "x > -1e3"):
+        assert documented_sign(text, "x", names) == "", text
+
+
 def test_comments_at_the_ends_of_lines_of_a_signature() -> None:
     def forward(
         ctx,

@@ -87,6 +87,33 @@ def test_every_argument_is_moved_away_from_its_default():
     assert "padding_idx" not in found  # rows that get no gradient by design
 
 
+def test_an_epsilon_that_bounds_nothing_bounds_nothing_when_it_is_moved():
+    def moved_to(**guards: Any) -> list[Any]:
+        return moved(list(other_arguments(op_of(pooled), sample(randn(3, 4)), 0, **guards)))["eps"]
+
+    own = pooled.__defaults__[2]
+    assert moved_to(guards={own: 0.05}) == [0.025]
+    assert moved_to(guards={own: 3.0}) == [0.1]  # the least value is far above
+    assert moved_to(guards={2 * own: 0.05}) == [0.1]  # another number
+    assert moved_to() == [0.1]
+
+
+def cut(values, offsets, max_len=None, total=None, limit=None):
+    """Rows of ``values`` between ``offsets``, as many as the longest has, or ``max_len``."""
+    if max_len is None:
+        max_len = int((offsets[1:] - offsets[:-1]).max())
+    if total is None:
+        total = int(offsets.max())
+    return values[:max_len] * values.new_zeros(total).sum()
+
+
+def test_a_limit_that_follows_from_the_others_may_be_lower():
+    given = sample(randn(5, 3), torch.tensor([0, 5]))
+    found = moved(list(other_arguments(op_of(cut), given, 0)))
+    assert found["max_len"] == [3]
+    assert "total" not in found  # whatever follows from the others, and is no limit
+
+
 def damped(x, damping=0.85, gain=0.85):
     """Damping of x, 0 < damping < 1."""
     return damping * gain * x

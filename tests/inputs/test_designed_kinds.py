@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +100,17 @@ def test_complex_numbers_where_they_are_expected(function: Any, expected: bool, 
         assert there.dtype == torch.complex128
         assert torch.equal(there.real, x.detach())
         assert there.requires_grad
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_real_numbers_beside_complex_ones_are_meant(expected: bool):
+    def amplitudes(x, y):
+        """The amplitudes y of a complex field x."""
+        return x.abs() - y
+
+    given = Sample("inferred", "inferred", (torch.complex(randn(3), randn(3)), randn(3)))
+    given = replace(given, domains={"y": DOMAINS["real"]})
+    assert not list(as_complex(op_of(amplitudes), given, expected=expected))
 
 
 def test_values_of_another_domain_stay_real():

@@ -174,6 +174,39 @@ def test_a_tuple_of_numbers_has_the_length_of_its_annotation():
     assert len(spacing) == pos.shape[-1] == 2
 
 
+class Delayed(torch.autograd.Function):
+    """x shifted by a number of places that is rounded down: never a negative one."""
+
+    @staticmethod
+    def forward(ctx, x, shift):
+        ctx.count = x.shape[0]
+        places = torch.arange(len(x)) - shift.floor().long()
+        return x[:, None].repeat(1, 2).gather(0, places.clamp(min=0)[:, None].expand(-1, 2))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.new_zeros(ctx.count) + g.sum() / ctx.count, g.sum()
+
+
+def test_numbers_of_which_indices_are_made_are_positive() -> None:
+    (found, *_) = infer(from_object(Delayed), seed=0)
+    assert bool((found.args[1] > 0).all())
+
+
+@pytest.mark.parametrize(
+    ("name", "domain", "rank"),
+    [("cutpoints", "ordered", 1), ("knots", "ordered", 1), ("bin_edges", "ordered", 1),
+     ("points", "real", 3), ("volume", "real", 5)],
+)  # fmt: skip
+def test_names_of_what_increases(name: str, domain: str, rank: int) -> None:
+    assert _names.domain(name) == domain
+    assert _names.ranks(name)[0] == rank
+
+
+def test_a_volatility_is_no_volume() -> None:
+    assert 5 not in _names.ranks("vol")
+
+
 class Alignments(torch.autograd.Function):
     """-log of how likely the labels are: infinite where the first of three or more of them is not
     the largest."""

@@ -59,6 +59,17 @@ def test_what_is_compared_is_kept():
     assert plain.tensor.tolist() == X.tolist()
 
 
+def test_guards_bound_nothing():
+    def guards(function) -> dict[float, float]:
+        return watched(function).guards()
+
+    y = X.square()
+    assert guards(lambda: (y.clamp(min=1e-12), y.clamp_min(0.1))) == {1e-12: 0.25, 0.1: 0.25}
+    assert guards(lambda: (y.clamp(min=1e-12), (y / 2).clamp(min=1e-12))) == {1e-12: 0.125}
+    assert guards(lambda: y.clamp(min=0.5)) == {}  # it does bound something
+    assert guards(lambda: (y > 1e-12, y.clamp(min=0.0), y.clamp(max=9.0))) == {}
+
+
 def test_the_same_comparison_twice_is_two():
     assert list(watched(lambda: (X > 1.0, X.square() > 1.0)).compared) == [
         ("gt", 1.0, 0),

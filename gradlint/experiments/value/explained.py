@@ -71,7 +71,8 @@ def what_explains(
     elif (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position):
         explained = "rounding"
     elif (chosen or sample.origin == "inferred") and is_guarded(subject):
-        explained = "clamped"
+        first = not chosen and sample.label == sample.origin
+        explained = "clamped-guess" if first else "clamped"
     elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
         explained = "called" if backward_calls_stand_in(subject) else "stand-in"
     return {} if explained is None else {"explained": explained}

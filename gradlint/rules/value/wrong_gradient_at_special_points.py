@@ -260,7 +260,7 @@ def _explanation(
     if large is not None and wrong.where == large.words:
         lost = _as_autograd_has_it(subject, wrong, large)
         lost = lost or is_lost_in_rounding(subject, wrong.position, large.make())
-        return "rounding" if lost else None
+        return "rounding" if lost else "clamped" if is_guarded(subject, large.make()) else None
     if wrong.where == WORDS["masked"] and _needs_a_row_without_any(subject, wrong):
         return "degenerate"
     single = subject.once(make_extremes).named("single")
