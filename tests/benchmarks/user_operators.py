@@ -176,6 +176,7 @@ def fitting_lines(case: Case) -> frozenset[int]:
     registered = _registered(tree)
     backward = {"backward", "jvp", *(names[0] for names in registered.values())}
     named = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
+    by_op = _custom_ops(named.values())
     parts: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     waiting = [case.name]
     while waiting:
@@ -183,6 +184,8 @@ def fitting_lines(case: Case) -> frozenset[int]:
         if name in named and name not in parts:
             parts[name] = named[name]
             waiting += [n.id for n in ast.walk(named[name]) if isinstance(n, ast.Name)]
+            attributes = (n.attr for n in ast.walk(named[name]) if isinstance(n, ast.Attribute))
+            waiting += [by_op[attribute] for attribute in attributes if attribute in by_op]
             waiting += registered.get(name, ())
     lines &= {line for part in parts.values() for line in _lines_of(part)}
     for part in parts.values():
@@ -190,6 +193,19 @@ def fitting_lines(case: Case) -> frozenset[int]:
             if isinstance(node, ast.FunctionDef) and node.name in backward:
                 lines.update(_lines_of(node))
     return frozenset(lines)
+
+
+def _custom_ops(definitions: Iterable[ast.ClassDef | ast.FunctionDef]) -> dict[str, str]:
+    """Name of a custom operator, as in ``torch.ops.mylib.name`` → that of the function behind it."""
+    return {
+        str(decorator.args[0].value).partition("::")[2]: definition.name
+        for definition in definitions
+        for decorator in definition.decorator_list
+        if isinstance(decorator, ast.Call)
+        and ast.unparse(decorator.func).endswith("custom_op")
+        and decorator.args
+        and isinstance(decorator.args[0], ast.Constant)
+    }
 
 
 def _registered(tree: ast.Module) -> dict[str, list[str]]:
