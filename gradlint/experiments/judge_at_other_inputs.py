@@ -24,6 +24,7 @@ from gradlint.numerics.directions import KINDS, cotangent
 from gradlint.numerics.map import Map, Projection
 from gradlint.numerics.products import all_finite, dense
 from gradlint.numerics.verdict import AGREES, DIFFERS, ROUNDED, UNSURE
+from gradlint.ops.patience import NotTried
 from gradlint.trace.op_io import OpRaised, Output
 from gradlint.trace.problem import Problem
 
@@ -129,8 +130,8 @@ def _judge_there(subject: Subject, there: Subject) -> JudgementElsewhere:
             subject, there, merged(map, by_dtype(map, moved)), SINGLE_DIRECTION
         )
     except OpRaised as raised:
-        used_up = is_memory_used_up(there, str(raised.error))
-        found.verdict, found.error = REFUSED if used_up else RAISED, raised
+        ended = isinstance(raised.error, NotTried) or is_memory_used_up(there, str(raised.error))
+        found.verdict, found.error = REFUSED if ended else RAISED, raised
         return found
     broken = [k for k in moved if not _finite(found.gradients[k])]
     if broken:

@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: its author wrote in another form, ``written.py``.
 HALVES = {
     "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"),
-    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x"),
+    "aside": ("m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z"),
 }
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300
@@ -196,7 +196,7 @@ def fitting_lines(case: Case) -> frozenset[int]:
 
 
 def _custom_ops(definitions: Iterable[ast.ClassDef | ast.FunctionDef]) -> dict[str, str]:
-    """Name of a custom operator, as in ``torch.ops.mylib.name`` → that of the function behind it."""
+    """Name of a custom operator, as in ``torch.ops.mylib.name`` → that of its function."""
     return {
         str(decorator.args[0].value).partition("::")[2]: definition.name
         for definition in definitions

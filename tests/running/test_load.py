@@ -141,6 +141,19 @@ def test_a_loop_that_does_not_converge_for_large_values_is_not_tried(tmp_path: P
     assert "with values up to" in " ".join(notes)
 
 
+def test_a_backward_that_is_slow_at_a_size_of_gradlints_raises_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "backward.py"
+    body = SLOW.format(name="Backward", body="")
+    slow = "        while len(grad_output) != 3: pass\n        return grad_output * 2"
+    body = body.replace("        return grad_output * 2", slow)
+    file.write_text(body, encoding="utf-8")
+    settings = Settings(timeout=20.0, seed=1, order=1, select=("GL004", "GL401", "GL706"))
+    (report,) = execute([f"{file}:Backward"], settings).report.targets
+    assert report.findings == []
+    notes = [check.note for check in report.checks if check.code == "GL706"]
+    assert "not tried: too slow at" in " ".join(notes)
+
+
 def test_a_loop_that_never_ends_at_the_sample_is_a_time_out(tmp_path: Path) -> None:
     report = checked(tmp_path, "Endless", "while True: pass", timeout=2.0)
     assert [finding.code for finding in report.findings] == ["GL006"]

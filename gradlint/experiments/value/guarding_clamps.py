@@ -1,6 +1,7 @@
 """Clamps that keep forward inside its domain: ``atanh(x.clamp(-1 + eps, 1 - eps))``.
 
-Beyond such a clamp forward is constant, and without it not finite. A gradient that goes on there is
+Beyond such a clamp forward is constant, and without it not finite, or of something that is as small
+as what keeps from dividing by zero, ``p.clamp(min=1e-12).log()``. A gradient that goes on there is
 wrong, at values that the op is hardly meant for. A clamp of what no differentiable input moves, as
 of the number of rows in a group, says nothing of the values of inputs.
 """
@@ -24,6 +25,10 @@ _CLAMPING = frozenset({"clamp", "clamp_min", "clamp_max"})
 #: By how much inputs move, in parts of one and of their size, to see which clamped values depend on
 #: them (any step that is far above rounding will do).
 STEP = 1e-3
+
+#: The largest positive lower bound that only keeps from zero (heuristic: epsilons are 1e-6 to 1e-30,
+#: and the least values that an op is meant for are rarely below 1e-4).
+TINY = 1e-6
 
 
 class Clamps(DispatchMode):
@@ -53,12 +58,14 @@ class Unclamped(DispatchMode):
 
     Attributes:
         changed: whether one of these clamps would have changed a value.
+        from_zero: whether all that would have kept it from zero alone.
     """
 
     def __init__(self, chosen: Collection[int]) -> None:
         super().__init__()
         self.chosen = chosen
         self.changed = False
+        self.from_zero = True
         self._met = 0
 
     def __torch_dispatch__(
@@ -77,13 +84,17 @@ class Unclamped(DispatchMode):
         else:
             clamped = func(*args, **(kwargs or {}))
             found = value.expand(clamped.shape).to(clamped.dtype, copy=True)
-        self.changed |= not torch.equal(clamped, found)
+        if not torch.equal(clamped, found):
+            self.changed = True
+            bound = clamped[clamped != found]
+            self.from_zero &= bool(((bound > 0.0) & (bound <= TINY)).all())
         return found
 
 
 def is_guarded(subject: Subject, values: Sequence[torch.Tensor] | None = None) -> bool:
     """Whether forward is finite at ``values`` (default: the sample's own) because of its clamps of
-    what depends on differentiable inputs, and only because of them. Three forward calls."""
+    what depends on differentiable inputs, and only because of them, or they keep from zero what is
+    nearly zero. Three forward calls."""
     problem = subject.problem.through(lambda invoke: invoke)
     point = subject.problem.values() if values is None else values
     seen = Clamps()
@@ -99,7 +110,7 @@ def is_guarded(subject: Subject, values: Sequence[torch.Tensor] | None = None) -
         subject.problem.forward_calls += problem.forward_calls
     if not watched.changed or not all(all_finite(item.value) for item in before):
         return False
-    return not all(all_finite(item.value) for item in after)
+    return watched.from_zero or not all(all_finite(item.value) for item in after)
 
 
 def _clamps(func: Any, args: tuple[Any, ...]) -> bool:

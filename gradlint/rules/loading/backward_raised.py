@@ -74,10 +74,13 @@ References
 
 from __future__ import annotations
 
+import torch
+
 from gradlint.diagnosis.engine_errors import REJECTIONS
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_no_forward
 from gradlint.experiments.raised_errors import (
+    explained,
     is_not_implemented,
     is_out_of_memory,
     raised_finding,
@@ -92,6 +95,10 @@ from gradlint.rules.catalogue import rule_of
 RULE = rule_of(__name__)
 
 _STUB = "backward is not implemented, and says so: there is no gradient to judge"
+_ELSEWHERE = "backward runs on a GPU only, and this machine has none: it can't be judged here"
+
+#: Causes that lie in the machine: backward asks for a GPU where forward did not.
+_OF_THE_MACHINE = ("cuda-not-available", "triton-without-gpu")
 
 
 def probe(subject: Subject) -> Outcome:
@@ -114,5 +121,9 @@ def probe(subject: Subject) -> Outcome:
     inside = any(node.raised is not None for node in subject.run.nodes)
     message = "backward raised" if inside else "the backward pass raised"
     found = raised_finding(subject, RULE, error.error, message)
+    cause = explained(subject, error.error)
+    if cause is not None and cause.slug in _OF_THE_MACHINE and not torch.cuda.is_available():
+        found.severity = "info"
+        return Outcome("inconclusive", [found], note=_ELSEWHERE)
     stub = is_not_implemented(error.error)
     return Outcome("inconclusive" if stub else "fail", [found], note=_STUB if stub else "")

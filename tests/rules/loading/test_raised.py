@@ -54,6 +54,30 @@ def test_forward_that_raises_is_one_finding(
             assert rule.probe(bound).findings == [], rule.code
 
 
+@pytest.mark.parametrize(
+    ("text", "verdict", "severity"),
+    [
+        ("Torch not compiled with CUDA enabled", "inconclusive", "info"),
+        ("a tensor has to be on the same device", "fail", "error"),
+    ],
+)
+def test_a_backward_for_a_gpu_is_not_judged_without_one(
+    probed: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    verdict: str,
+    severity: str,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    outcome = probed(GL004, op_of(backward=raising(AssertionError(text))), X.requires_grad_())
+    assert outcome.verdict == verdict
+    assert [item.severity for item in outcome.findings] == [severity]
+    assert ("GPU" in outcome.note) == (verdict == "inconclusive")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    outcome = probed(GL004, op_of(backward=raising(AssertionError(text))), X)
+    assert outcome.verdict == "fail"
+
+
 def test_explanation_stands_beside_the_original(probed: Callable[..., Outcome]) -> None:
     def forward(ctx: Any, x: Tensor) -> Tensor:
         ctx.save_for_backward(x, 2.0)
