@@ -364,7 +364,7 @@ def as_loud_as_evidence(outcome: Outcome, settings: Settings | None = None) -> O
     if verdict == "fail" and findings and all(item.severity == "info" for item in findings):
         verdict = "pass"
         limiting = [item.grounds for item in findings if item.grounds.explained in LIMITING]
-        errors = [grounds.relative_error or 0.0 for grounds in limiting]
+        errors = [grounds.converged or grounds.relative_error or 0.0 for grounds in limiting]
         resolution = max([*errors, resolution or 0.0]) or None
     return replace(outcome, findings=findings, verdict=verdict, resolution=resolution)
 

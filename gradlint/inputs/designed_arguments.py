@@ -311,6 +311,16 @@ def iteration_counts(op: Op, sample: Sample) -> dict[str, int]:
     return {name: value for name, value in values if counts_iterations(name)}
 
 
+def tolerances_at(op: Op, sample: Sample) -> dict[str, float]:
+    """The positive numbers at ``sample`` that say how exactly forward solves, by their names."""
+    found = {}
+    for name in op.signature.parameters if op.signature is not None else ():
+        value = _number_at(op, sample, name)
+        if _names.is_tolerance(name) and value > 0.0:
+            found[name] = value
+    return found
+
+
 def axes_from_behind(arguments: Mapping[str, Any]) -> dict[str, int]:
     """Those of ``arguments`` that are axes counted from the last one, as −1 is."""
     return {

@@ -172,6 +172,8 @@ class Grounds:
             could avoid that: one that the code knows, or one that it may take by accident.
         refused: whether the op says openly that it does not support what was asked of it.
         explained: what else explains the difference, if anything does.
+        converged: the relative error that would have been seen where forward converges further, and
+            the gradient agrees; None where that was not measured.
     """
 
     where: Where = "sample"
@@ -185,6 +187,7 @@ class Grounds:
     chosen: Literal["", "known", "by accident"] = ""
     refused: bool = False
     explained: Explanation | None = None
+    converged: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

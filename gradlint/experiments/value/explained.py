@@ -20,7 +20,7 @@ from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
 from gradlint.experiments.value.solver_tolerance import (
     right_when_converged,
-    right_with_more_iterations,
+    right_with_other_limits,
 )
 from gradlint.experiments.value.stopped_gradients import GradientStops
 from gradlint.inputs.stand_ins import is_stand_in, reads_beyond, watched
@@ -42,7 +42,8 @@ SLIGHT = 1e-2
 def what_explains(
     subject: Subject, position: int, relative_error: float, *, chosen: bool = False
 ) -> dict[str, Any]:
-    """The fields ``explained`` and ``torch_owned`` of the grounds of a gradient that differs.
+    """The fields ``explained``, ``converged`` and ``torch_owned`` of the grounds of a gradient that
+    differs.
 
     Args:
         position: of the input.
@@ -62,9 +63,8 @@ def what_explains(
         return {"explained": "measurement"}
     sample = subject.sample
     explained: Explanation | None = None
-    if right_when_converged(subject, position, relative_error) or right_with_more_iterations(
-        subject, position
-    ):
+    converged = _when_converged(subject, position, relative_error)
+    if converged is not None:
         explained = "solver"
     elif right_when_kept_fine(subject, position):
         explained = "stored"
@@ -75,7 +75,12 @@ def what_explains(
         explained = "clamped-guess" if first else "clamped"
     elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
         explained = "called" if backward_calls_stand_in(subject) else "stand-in"
-    return {} if explained is None else {"explained": explained}
+    return {} if explained is None else {"explained": explained, "converged": converged}
+
+
+def _when_converged(subject: Subject, position: int, relative_error: float) -> float | None:
+    found = right_when_converged(subject, position, relative_error)
+    return right_with_other_limits(subject, position) if found is None else found
 
 
 def backward_calls_stand_in(subject: Subject) -> bool:

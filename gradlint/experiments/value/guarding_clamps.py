@@ -26,8 +26,8 @@ _CLAMPING = frozenset({"clamp", "clamp_min", "clamp_max"})
 #: them (any step that is far above rounding will do).
 STEP = 1e-3
 
-#: The largest positive lower bound that only keeps from zero (heuristic: epsilons are 1e-6 to 1e-30,
-#: and the least values that an op is meant for are rarely below 1e-4).
+#: The largest positive lower bound that only keeps from zero (heuristic: an epsilon is 1e-30 to
+#: 1e-6, and the least values that an op is meant for are rarely below 1e-4).
 TINY = 1e-6
 
 

@@ -23,8 +23,14 @@ from gradlint.diagnosis.cause import Cause
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.iterations import run_counted
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.designed_arguments import counts_iterations, iteration_counts, with_arguments
+from gradlint.inputs.designed_arguments import (
+    counts_iterations,
+    iteration_counts,
+    tolerances_at,
+    with_arguments,
+)
 from gradlint.numerics.decide import decide
+from gradlint.numerics.map import Map
 from gradlint.numerics.products import dense, norm, widened
 from gradlint.numerics.verdict import AGREES, ROUNDED
 from gradlint.ops.dispatch_mode import DispatchMode
@@ -150,36 +156,38 @@ def find_early_end(subject: Subject, values: Sequence[torch.Tensor]) -> Solver |
     return Solver(FACTORS[0], True, change, call_s) if change <= SAME_FUNCTION else None
 
 
-def right_when_converged(subject: Subject, position: int, relative_error: float) -> bool:
-    """Whether the gradient of input ``position`` agrees with differences once forward converges
-    further. Where that takes too long to see, an error below :data:`UNSEEN` is put down to it."""
+def right_when_converged(subject: Subject, position: int, relative_error: float) -> float | None:
+    """The relative error that would have been seen in the gradient of input ``position`` where it
+    agrees with differences once forward converges further; None where it does not. Where that takes
+    too long to see, an error below :data:`UNSEEN` is put down to it."""
     solver = subject.once(find_solver)
     if solver is None:
-        return False
+        return None
     if CALLS * solver.call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
-        return relative_error <= UNSEEN
+        return relative_error if relative_error <= UNSEEN else None
     function = replace(
         first_order(solver.tightened(subject.problem)), project=subject.first_order_map.project
     )
     try:
-        decision = decide(function, seed=subject.seed, inputs=[position])
+        return _agrees(function, subject, position)
     except OpRaised:
-        return False
-    return decision.verdicts[0] in (AGREES, ROUNDED)
+        return None
 
 
-def right_with_more_iterations(subject: Subject, position: int) -> bool:
-    """Whether forward iterates as often as an argument says, by its name, that nobody gave, and the
-    gradient of input ``position`` agrees with differences once that is often enough.
+def _agrees(function: Map, subject: Subject, position: int) -> float | None:
+    """The resolution at which the gradient of input ``position`` agrees; None where it does not."""
+    decision = decide(function, seed=subject.seed, inputs=[position])
+    agrees = decision.verdicts[0] in (AGREES, ROUNDED)
+    return decision.resolution_of(position) if agrees else None
+
+
+def right_with_other_limits(subject: Subject, position: int) -> float | None:
+    """The same where forward ends at a tolerance that an argument gives, by its name, or iterates
+    as often as one says that nobody gave, once that is tight, or often enough.
 
     A backward that goes back through the iterations is right after few of them too, or wrong."""
-    if subject.sample.origin != "inferred":
-        return False
-    for name, count in iteration_counts(subject.op, subject.sample).items():
-        if not 0 < count < ENOUGH_ITERATIONS:
-            continue
-        sample = with_arguments(subject.op, subject.sample, {name: ENOUGH_ITERATIONS})
-        longer = subject.problem.at(sample)
+    for moved in _other_limits(subject):
+        longer = subject.problem.at(with_arguments(subject.op, subject.sample, moved))
         function = replace(first_order(longer), project=subject.first_order_map.project)
         try:
             _, _, call_s = run_counted(longer, Tightened())
@@ -187,12 +195,27 @@ def right_with_more_iterations(subject: Subject, position: int) -> bool:
                 continue
             if _operations_back(longer, subject) > _operations_back(subject.problem, subject):
                 continue
-            decision = decide(function, seed=subject.seed, inputs=[position])
+            found = _agrees(function, subject, position)
         except OpRaised:
             continue
-        if decision.verdicts[0] in (AGREES, ROUNDED):
-            return True
-    return False
+        if found is not None:
+            return found
+    return None
+
+
+def _other_limits(subject: Subject) -> Iterator[dict[str, float]]:
+    """Numbers by which forward converges further than at the sample, by the names of arguments."""
+    op, sample = subject.op, subject.sample
+    iterations = {
+        name: ENOUGH_ITERATIONS
+        for name, count in iteration_counts(op, sample).items()
+        if 0 < count < ENOUGH_ITERATIONS and sample.origin == "inferred"
+    }
+    tolerances = {k: v / FACTORS[0] for k, v in tolerances_at(op, sample).items()}
+    if tolerances:
+        yield {**tolerances, **iterations}
+    for name, count in iterations.items():
+        yield {name: count}
 
 
 class _Operations(DispatchMode):
@@ -380,9 +403,9 @@ def tolerance_cause(subject: Subject) -> Cause:
     if solver is None:
         return Cause(
             "solver-tolerance",
-            "solver tolerance: forward stops before it has converged: with "
+            "solver tolerance: forward stops before it has converged: with a tighter tolerance or "
             f"{ENOUGH_ITERATIONS} iterations the gradient agrees with differences",
-            "to judge the gradient, check the op with more iterations",
+            "to judge the gradient, check the op with a tighter tolerance or more iterations",
         )
     error = solver.error
     measured = (

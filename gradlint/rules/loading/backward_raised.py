@@ -122,8 +122,7 @@ def probe(subject: Subject) -> Outcome:
     message = "backward raised" if inside else "the backward pass raised"
     found = raised_finding(subject, RULE, error.error, message)
     cause = explained(subject, error.error)
+    note = _STUB if is_not_implemented(error.error) else ""
     if cause is not None and cause.slug in _OF_THE_MACHINE and not torch.cuda.is_available():
-        found.severity = "info"
-        return Outcome("inconclusive", [found], note=_ELSEWHERE)
-    stub = is_not_implemented(error.error)
-    return Outcome("inconclusive" if stub else "fail", [found], note=_STUB if stub else "")
+        found.severity, note = "info", _ELSEWHERE
+    return Outcome("inconclusive" if note else "fail", [found], note=note)

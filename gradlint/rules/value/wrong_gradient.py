@@ -311,7 +311,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         severity = "info" if subject.sample.moved else "warning"
     finding = subject.finding(
         RULE,
-        f"gradient for `{item.name}` is seen to {found.relative_error:.0e} only"
+        f"gradient for `{item.name}` is seen to {found.relative_error:.0e} only, before forward "
+        "has converged"
         if by_tolerance
         else f"wrong gradient for `{item.name}`",
         severity=severity,

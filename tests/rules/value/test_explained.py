@@ -556,7 +556,45 @@ def test_few_iterations_that_nobody_gave_are_no_fault() -> None:
     report = gradlint.check(bisection(1.0), select=["GL401"], order=1, seed=0)
     assert severities(report) == {("GL401", "info", "solver")}
     (finding,) = report.targets[0].findings
-    assert "with 60 iterations the gradient agrees" in finding.cause_text
+    assert "with a tighter tolerance or 60 iterations the gradient" in finding.cause_text
+    assert report.targets[0].checks[0].resolution < 1e-6  # of the converged gradient
+
+
+def bisected(share: float) -> type:
+    """A bisection that ends where all rows are within a tolerance, or within a bracket of several
+    elements, whose width the tolerance gives."""
+
+    class Bisected(Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, tolerance: float) -> torch.Tensor:
+            low, high = x.amax(-1, keepdim=True) - 1, x.amax(-1, keepdim=True)
+            while True:
+                z = (low + high) / 2
+                gap = (x - z).relu().sum(-1, keepdim=True) - 1
+                if bool(((gap.abs() <= tolerance) | (high - low <= tolerance)).all()):
+                    break
+                low, high = torch.where(gap > 0, z, low), torch.where(gap > 0, high, z)
+            ctx.save_for_backward(x > z)
+            return z
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
+            (chosen,) = ctx.saved_tensors
+            return share * grad * chosen / chosen.sum(-1, keepdim=True), None
+
+    return Bisected
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(1.0, {("GL401", "info", "solver")}), (0.9, {("GL401", "error", None)})],
+)
+def test_a_tolerance_among_the_arguments_is_tightened(
+    share: float, expected: set[tuple[str, str, Any]]
+) -> None:
+    x = normal(3, 4).requires_grad_()
+    report = gradlint.check(bisected(share), [(x, 1e-3)], select=["GL401"], order=1, seed=0)
+    assert severities(report) == expected
 
 
 def test_a_wrong_implicit_gradient_is_a_fault_after_few_iterations() -> None:
