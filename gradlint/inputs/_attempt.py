@@ -462,7 +462,9 @@ def process_state_restored() -> Iterator[None]:
     mode and warning filters.
 
     Compiled functions run eagerly in the body: each attempt would be compiled anew, which takes
-    seconds, and errors would describe what the compiler made of the code.
+    seconds, and errors would describe what the compiler made of the code. PyTorch checks the parts
+    of sparse tensors in it, which it does not by default: a guessed index beyond their shape is an
+    error then, and does not write to memory that is not theirs.
     """
     numpy = sys.modules.get("numpy")
     state = torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
@@ -470,7 +472,8 @@ def process_state_restored() -> Iterator[None]:
     # Syntax trees are many objects: a full collection among torch's own takes 0.2 s.
     gc.disable()
     dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
-    with warnings.catch_warnings(), eager():
+    checked = torch.sparse.check_sparse_tensor_invariants()
+    with warnings.catch_warnings(), eager(), checked:
         warnings.simplefilter("ignore")
         try:
             yield

@@ -7,6 +7,7 @@ an optional underscore.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -44,6 +45,7 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         "tris triangles tets tetrahedra simplices quads",
         {"index": 3.2},
     ),
+    ("row", {"index": 2.4, "int": 2.0}),
     (
         "target targets label labels y_true classes gt ground_truth tgt *_labels *_targets",
         {"index": 2.6, "tensor": 2.4},
@@ -239,6 +241,10 @@ _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
 _STRINGS = ("mean", "sum", "none", "max", "add", "relu", "linear", "")
 
 
+#: A name that says which of two operands it belongs to.
+_OPERAND = re.compile(r"([A-Za-z]\w*?[A-Za-z])_?[ab12]")
+
+
 @lru_cache(maxsize=4096)
 def kinds(name: str) -> dict[str, float]:
     """Kinds that ``name`` suggests, with weights; empty when it says nothing."""
@@ -250,6 +256,8 @@ def kinds(name: str) -> dict[str, float]:
         if matches(words, bare):
             for kind, weight in weights.items():
                 found[kind] = max(found.get(kind, 0.0), weight)
+    if not found and (operand := _OPERAND.fullmatch(bare)):
+        return kinds(operand[1])  # of the first or the second operand: row_a, shape_b, index2
     return found
 
 

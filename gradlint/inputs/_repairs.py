@@ -292,9 +292,12 @@ def _pairs_of_numbers(text: str, lists: list[list[int]]) -> Iterator[tuple[int, 
 def _indices(failed: FailedAttempt) -> Iterator[Plan]:
     """Lower values for integers that are out of range."""
     text, plan = failed.failure.text, failed.plan
-    if not re.search(r"(?i)out of (range|bounds)|invalid index|exceed|too large|outside", text):
+    beyond = (
+        r"(?i)out of (range|bounds)|invalid index|exceed|too large|outside|inconsistent with ind"
+    )
+    if not re.search(beyond, text):
         return
-    match = re.search(r"(?i)with size (\d+)", text)
+    match = re.search(r"(?i)(?:with size|dim \d+, size is) (\d+)", text)
     size = int(match.group(1)) if match else 0
     more_places: list[Plan] = []
     if outside := re.search(r"index (\d+) is out of bounds", text):

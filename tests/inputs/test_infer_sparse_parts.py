@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 import gradlint
+from gradlint.inputs._attempt import process_state_restored
 from gradlint.inputs.samples import samples_for
 from gradlint.model.settings import Settings
 from gradlint.targets.build import from_object
@@ -110,3 +111,14 @@ def test_names_alone_leave_what_runs_as_it_is() -> None:
     values, row, col = samples_for(from_object(Gathered), Settings())[0].args
     assert values.dim() == 2
     assert row.shape == col.shape
+
+
+def test_guessed_indices_beyond_a_sparse_shape_are_refused() -> None:
+    def made() -> Tensor:
+        beyond = torch.tensor([[0, 3], [0, 0]])  # of three rows
+        values = torch.ones(2)
+        return torch.sparse_coo_tensor(beyond, values, (3, 1), is_coalesced=True)
+
+    with process_state_restored(), pytest.raises(RuntimeError, match="found index 3"):
+        made()
+    assert not torch.sparse.check_sparse_tensor_invariants.is_enabled()
