@@ -164,7 +164,9 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
         found = next((sign for part in said if (sign := _SIGN.search(part))), None)
     if found is None:
         return ""
-    return "positive" if ">" in found.groups() or "positive" in found.groups() else "nonnegative"
+    above_zero = not re.search(r"[-−]\s?[\d.]", found[0])
+    strict = bool({">", "positive"} & set(found.groups()))
+    return "positive" if strict and above_zero else "nonnegative"
 
 
 #: "+1 (call) or -1 (put)", "-1 or 1", "{-1, 1}"; not the interval "[-1, 1]" or "from -1 to 1".

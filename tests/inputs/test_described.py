@@ -192,8 +192,7 @@ def test_an_inequality_of_a_list() -> None:
 def test_a_number_just_below_zero_or_a_word_between_commas() -> None:
     names = ["x", "delay"]
     for text in ("The branch of W for x > -1/e.", "x >= -1", "log1p, x: (N,), > -0.5"):
-        assert documented_sign(text, "x", names) == "positive" or ">=" in text, text
-    assert documented_sign("x >= -1", "x", names) == "nonnegative"
+        assert documented_sign(text, "x", names) == "nonnegative", text  # zero is above it, too
     text = "x (B, C, T), delay (C,) in samples, not negative"
     assert [documented_sign(text, name, names) for name in names] == ["", "nonnegative"]
     assert documented_sign("delay (C,), positive", "delay", names) == "positive"
