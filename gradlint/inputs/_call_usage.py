@@ -17,6 +17,7 @@ from gradlint.inputs._backward_returns import read_returned_to
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
 from gradlint.inputs._source import (
+    custom_operator,
     first_argument,
     is_along_one_axis,
     plain_function,
@@ -240,7 +241,8 @@ class Calls(Statements):
             self._follow_into(applied, call)
             return
         target = self._callee(call.func)
-        function = plain_function(target)
+        made = custom_operator(target)
+        function = plain_function(target if made is None else getattr(made, "_init_fn", None))
         if function is None or function is self.function or self._is_library(function):
             return
         tree = syntax(function)
@@ -258,6 +260,9 @@ class Calls(Statements):
                 names[name] = found
             elif name and isinstance(argument, ast.Name) and argument.id == self.ctx:
                 ctx = name
+        backward = plain_function(getattr(made, "_backward_fn", None))
+        if backward is not None:
+            read_returned_to(backward, [self.parameter(argument) for argument in call.args])
         if names:
             type(self)(
                 names,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -102,6 +103,16 @@ def resolve(node: ast.expr, names: dict[str, Any]) -> Any:
             except Exception:
                 return None
     return None
+
+
+def custom_operator(thing: Any) -> Any:
+    """What ``torch.library.custom_op`` made, where ``thing`` is that, or the operator as
+    ``torch.ops.mylib.name``; None for anything else."""
+    known = getattr(sys.modules.get("torch._library.custom_ops"), "OPDEFS", {})
+    if type(thing).__name__ == "CustomOpDef":
+        return thing
+    schema = getattr(thing, "_schema", None)
+    return known.get(getattr(schema, "name", None) or getattr(thing, "_qualified_op_name", ""))
 
 
 def ordered(values: Iterable[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from gradlint.inputs.designed import (
     leaf_like,
     replaced,
 )
-from gradlint.inputs.documentation import documented_from_one, prose
+from gradlint.inputs.documentation import documented_from_one, documented_ranks, prose
 from gradlint.inputs.domains import DOMAINS
 from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
@@ -101,7 +101,8 @@ def as_complex(
 def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:
     """A batch of the only tensor, as many as its last axis is long: a gradient of the output that
     is broadcast along the wrong axis then fits. Not where its members are documented to be the
-    same: these differ."""
+    same: these differ; nor where a shape is documented that has as many axes as it already, such as
+    "images (B, C, H, W)"."""
     tensors = [t for _, t in sample.named_tensors(op.signature)]
     if len(tensors) != 1 or not is_floating(tensors[0]) or tensors[0].dim() < 2:
         return
@@ -109,6 +110,8 @@ def as_batch(op: Op, sample: Sample) -> Iterator[Designed]:
     if not _BATCHED.search(text) or _ALIKE.search(" ".join(text.split())):
         return
     (tensor,) = tensors
+    if tensor.dim() in documented_ranks(op):
+        return
     count = tensor.shape[-1]
     more = torch.stack([tensor.detach() * (1 + 0.1 * k) for k in range(count)])
     label = f"with a batch of {count}"

@@ -26,6 +26,12 @@ _PASSES = re.compile(
 )
 _ROUTE = re.compile(r"(?i)[- ](?:path|connection|branch|route|copy|copies|wire|shortcut|values?)\b")
 
+#: What has no gradient of use: where that goes straight through, a gradient does.
+_STEPS = re.compile(
+    r"(?i)\b(?:signs?|round(?:ing|ed)?|quanti[sz]\w+|binari[sz]\w+|discreti[sz]\w+|floor|ceil(?:ing)?"
+    r"|heaviside|arg-?max|steps?(?= function| is\b| are\b))\b"
+)
+
 #: Words by which a sentence speaks of gradients.
 _OF_GRADIENTS = re.compile(r"(?i)grad|deriv|backward|back-?prop|estimat|\bSTE\b")
 
@@ -63,7 +69,8 @@ def tells_of_surrogate(text: str, *, of_backward: bool = False) -> bool:
             if found["stands"] and _ANOTHER.match(after):
                 continue
             forward = found["through"] and (_PASSES.search(before) or _ROUTE.match(after))
-            if of_backward or not forward or _OF_GRADIENTS.search(sentence):
+            steps = _STEPS.search(before)
+            if of_backward or not forward or steps or _OF_GRADIENTS.search(sentence):
                 return True
     return False
 

@@ -148,8 +148,13 @@ def of_rows(x):
     return x
 
 
+def of_images(x):
+    """Scores of images (B, F), averaged over the batch; returns (B,)."""
+    return x
+
+
 @pytest.mark.parametrize(
-    ("function", "made"), [(trunk, 0), (repeated, 0), (same_sizes, 1), (of_rows, 1)]
+    ("function", "made"), [(of_images, 0), (trunk, 0), (repeated, 0), (same_sizes, 1), (of_rows, 1)]
 )
 def test_no_batch_of_different_members_where_they_are_said_to_be_the_same(function, made):
     assert len(list(as_batch(op_of(function), sample(randn(3, 4), x=DOMAINS["real"])))) == made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.autograd import Function
@@ -987,3 +989,33 @@ class OwnScale(BatchScale):
 
 def test_axes_that_either_value_takes_are_kept():
     assert infer(from_object(OwnScale), 0)[0].args[1].dim() == 2
+
+
+@torch.library.custom_op("gl_wrapped::gained", mutates_args=())
+def _gained(x: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
+    return x * gain.exp()
+
+
+def _gained_backward(ctx, grad):
+    x, gain = ctx.saved_tensors
+    return grad * gain.exp(), (grad * x).sum() * gain.exp()
+
+
+_gained.register_fake(lambda x, gain: torch.empty_like(x))
+_gained.register_autograd(
+    _gained_backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs)
+)
+
+
+def by_name(x, gain):
+    return torch.ops.gl_wrapped.gained(x, gain)
+
+
+def by_object(x, gain):
+    return _gained(x, gain)
+
+
+@pytest.mark.parametrize("function", [by_name, by_object])
+def test_backward_behind_a_custom_operator_says_what_is_one_number(function: Any) -> None:
+    x, gain = infer(from_object(function), seed=0)[0].args
+    assert (x.dim() > 0, gain.dim()) == (True, 0)

@@ -24,6 +24,8 @@ SURROGATES = (
     "Forward clamps to the bounds.\nThe derivative is passed straight through.",
     "Not differentiable anywhere. Straight-through in the backward pass.",
     "uses straight_through_estimator",
+    "The sign is passed straight through where |w| <= 1.",
+    "Learned steps. The rounding is passed straight through.",
 )
 #: Texts that speak of forward, of something else, or deny it.
 OTHERS = (
@@ -38,6 +40,8 @@ OTHERS = (
     "Unlike the straight-through estimator, this is exact.",
     "Steps of a stepwise function.",
     "best step, first step, steady",
+    "The signal passes straight through; its steps are counted.",
+    "Footsteps and designs go straight through.",
 )
 
 
