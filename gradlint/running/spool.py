@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import weakref
 from collections.abc import Iterable, MutableSequence
 from contextlib import suppress
 from typing import Any, BinaryIO, overload
@@ -87,6 +88,7 @@ class Spool:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (of the whole run)
+                weakref.finalize(self, self._file.close)
             written = 0
             while written < len(data):
                 left = memoryview(data)[written:]

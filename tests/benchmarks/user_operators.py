@@ -173,10 +173,10 @@ def fitting_lines(case: Case) -> frozenset[int]:
     for start, stop in changes(case.folder, case.group):
         lines.update(range(start + 1, max(stop, start + 1) + 1))
     tree = _parsed(case.path("wrong"))
-    registered = _registered(tree)
-    backward = {"backward", "jvp", *(names[0] for names in registered.values())}
     named = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
     by_op = _custom_ops(named.values())
+    registered = _registered(tree, by_op)
+    backward = {"backward", "jvp", *(names[0] for names in registered.values())}
     parts: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     waiting = [case.name]
     while waiting:
@@ -208,20 +208,21 @@ def _custom_ops(definitions: Iterable[ast.ClassDef | ast.FunctionDef]) -> dict[s
     }
 
 
-def _registered(tree: ast.Module) -> dict[str, list[str]]:
-    """Functions that ``register_autograd`` gets, backward first, by the name of the custom op."""
-    return {
-        call.func.value.id: [
-            value.id
-            for value in (*call.args, *(keyword.value for keyword in call.keywords))
-            if isinstance(value, ast.Name)
-        ]
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "register_autograd"
-        and isinstance(call.func.value, ast.Name)
-    }
+def _registered(tree: ast.Module, by_op: dict[str, str]) -> dict[str, list[str]]:
+    """Functions that ``register_autograd`` gets, backward first, by the name of the custom op's
+    function: a method of what ``custom_op`` made, or of ``torch.library`` with the op's name."""
+    found = {}
+    for call in ast.walk(tree):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        if call.func.attr != "register_autograd":
+            continue
+        values = (*call.args, *(keyword.value for keyword in call.keywords))
+        first = values[0]
+        named = isinstance(first, ast.Constant) and str(first.value).partition("::")[2]
+        owner = by_op.get(named or "", ast.unparse(call.func.value))
+        found[owner] = [value.id for value in values if isinstance(value, ast.Name)]
+    return found
 
 
 def all_cases(half: str) -> list[Case]:

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -234,6 +235,18 @@ def without_times(report: Report) -> Any:
         if target["confirmation"]:
             del target["confirmation"]["resolution"]  # its directions are secret
     return made
+
+
+def test_a_spool_that_is_gone_has_closed_its_file() -> None:
+    spool = Spool()
+    spool.keep(TargetReport("a.py:A", "function", "pass"))
+    file = spool._file
+    assert file is not None
+    assert not file.closed
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del spool
+    assert file.closed
 
 
 def test_a_run_is_the_same(folder: Path) -> None:
