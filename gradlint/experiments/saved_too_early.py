@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -94,7 +94,8 @@ class _Saving:
         finally:
             kept.save_for_backward = save
             saved, self._saved = self._saved, []
-            with torch.no_grad():
+            # Tensors of inference mode count no versions, and a subclass may not be compared.
+            with torch.no_grad(), suppress(RuntimeError, TypeError):
                 for function, place, own, copy in saved:
                     if own._version and not torch.equal(own, copy):
                         self.changed.append((function, place))

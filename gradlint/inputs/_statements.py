@@ -380,7 +380,26 @@ class Statements(References):
     def _visit_parts_first(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         for part in node.generators:
             self.visit(part)
-        self.visit(node.elt)
+        if not self._of_each(node):
+            self.visit(node.elt)
+
+    def _of_each(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> bool:
+        """``(p.view(1, -1) for p in (low, high))``: what is done with ``p`` is done with each."""
+        part = node.generators[0]
+        items = part.iter.elts if isinstance(part.iter, (ast.Tuple, ast.List)) else []
+        known = [found for item in items if (found := self.parameter(item)) is not None]
+        if len(node.generators) > 1 or not isinstance(part.target, ast.Name) or not known:
+            return False
+        name = part.target.id
+        before = self.names.get(name)
+        for found in known:
+            self.names[name] = found
+            self.visit(node.elt)
+        if before is None:
+            del self.names[name]
+        else:
+            self.names[name] = before
+        return True
 
     visit_ListComp = visit_SetComp = visit_GeneratorExp = _visit_parts_first
 

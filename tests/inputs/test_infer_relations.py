@@ -551,3 +551,27 @@ def test_lists_cut_an_axis_into_unequal_segments(op):
 
 def test_a_sum_over_all_segments_is_found():
     assert "GL401" in codes(PackedUnmasked)
+
+
+class Bent(Function):
+    """Two thresholds and two slopes, one of each per channel of x."""
+
+    @staticmethod
+    def forward(ctx, x, low, slope_low, high, slope_high):
+        ctx.save_for_backward(x)
+        low, slope_low, high, slope_high = (
+            p.view(1, -1, *[1] * (x.dim() - 2)) for p in (low, slope_low, high, slope_high)
+        )
+        y = torch.where(x >= high, high + slope_high * (x - high), x)
+        return torch.where(x <= low, low + slope_low * (x - low), y)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        per_channel = g.sum([d for d in range(x.dim()) if d != 1])
+        return g, *[per_channel] * 4
+
+
+def test_what_is_done_with_each_of_several_arguments_says_the_same_of_all():
+    x, *others = infer(from_object(Bent), 0)[0].args
+    assert [tuple(value.shape) for value in others] == [(x.shape[1],)] * 4

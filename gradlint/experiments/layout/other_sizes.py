@@ -174,7 +174,7 @@ class SizeTrials:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        numbered = documented_numbers(subject)
+        numbered = documented_numbers(subject) | documented_products(subject)
         self.groups = {
             size: kept
             for size, axes in tied_axes(subject.sample).items()
@@ -642,6 +642,10 @@ class SizeTrials:
         return tried
 
 
+#: The names of sizes in an expression.
+_SYMBOLS = re.compile(r"[A-Za-z]\w*")
+
+
 def documented_numbers(subject: Subject) -> set[Axis]:
     """The axes whose size the documentation gives as a number, as in "points (N, 3)", or in words,
     as in "a batch of 3x3 matrices"."""
@@ -668,6 +672,25 @@ def documented_numbers(subject: Subject) -> set[Axis]:
             if axis == f"={tensor.shape[place]}":
                 found.add((order[id(tensor)], place))
     return found
+
+
+def documented_products(subject: Subject) -> set[Axis]:
+    """The axes whose size the documentation makes of several others, as in "rows (N * k, D)", and
+    those others, as in "gates (N, k)", of inputs that were given: no size of these can change
+    alone, and how they change together is known of inferred inputs only."""
+    sample = subject.sample
+    if sample.origin == "inferred":
+        return set()
+    known = said_of_arguments(subject.op)
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    symbols = {
+        (order[id(tensor)], place): set(_SYMBOLS.findall(axis))
+        for name, tensor in sample.named_tensors(subject.op.signature)
+        if (item := known.get(name)) is not None and item.rank == tensor.dim()
+        for place, axis in enumerate(item.axes)
+    }
+    parts = set().union(*(found for found in symbols.values() if len(found) > 1))
+    return {axis for axis, found in symbols.items() if found & parts}
 
 
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -561,6 +561,40 @@ def test_sizes_in_words_are_kept(probed: Callable[..., Outcome]) -> None:
         assert message.startswith("wrong gradient for `m` where")
 
 
+class Combined(Function):
+    """Sums rows (N * k, D) by gates (N, k); order: (N * k,), the place of each row."""
+
+    @staticmethod
+    def forward(ctx, rows, order, gates):
+        ctx.save_for_backward(rows, order, gates)
+        weights = gates.reshape(-1)[order]
+        count, k = gates.shape
+        return rows.new_zeros(count, rows.shape[1]).index_add_(
+            0, order // k, rows * weights[:, None]
+        )
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        rows, order, gates = ctx.saved_tensors
+        of_rows = grad_output[order // gates.shape[1]]
+        dots = (of_rows * rows).sum(-1)
+        of_gates = torch.zeros_like(dots).index_copy(0, order, dots).view(gates.shape)
+        return of_rows * gates.reshape(-1)[order][:, None], None, of_gates
+
+
+class CombinedUndocumented(Combined):
+    """Sums rows by gates."""
+
+
+def test_sizes_that_are_products_of_others_change_with_them_or_not_at_all(
+    probed: Callable[..., Outcome],
+) -> None:
+    order = torch.tensor([4, 0, 3, 1, 5, 2])
+    given = (torch.randn(6, 2), order, torch.rand(3, 2) + 0.5)  # as many columns by accident
+    assert told(probe(probed, "GL706", Combined, *given)) == []
+    assert told(probe(probed, "GL706", CombinedUndocumented, *given)) != []
+
+
 class ByNorm(Function):
     @staticmethod
     def forward(ctx, v, size):
