@@ -29,6 +29,9 @@ from gradlint.model.sample import Sample, SampleKind
 #: factors).
 EIGENVALUE = 1.7
 
+#: Share of the imaginary part of a Hermitian matrix (heuristic: so little that it stays definite).
+HERMITIAN = 0.1
+
 #: Documentation of an op that takes many arguments of a kind at once.
 _BATCHED = re.compile(r"\bbatch(?:es|ed)?\b|\(\.\.\.,|\[\.\.\.,")
 #: Documentation that calls the members of a batch the same: "identical along the batch axis".
@@ -87,10 +90,13 @@ def as_complex(
     exchange = {}
     for name, tensor in sample.named_tensors(op.signature):
         if is_floating(tensor) and name not in real:
-            if domain_of(sample, name) != DOMAINS["real"]:
+            domain, moved = domain_of(sample, name), tensor.detach().flatten().roll(1)
+            imaginary = 0.7 * moved.reshape(tensor.shape)
+            if domain == DOMAINS["spd"]:
+                imaginary = HERMITIAN * (imaginary - imaginary.mT)
+            elif domain != DOMAINS["real"]:
                 return
-            imaginary = tensor.detach().flatten().roll(1).reshape(tensor.shape)
-            made = torch.complex(tensor.detach(), 0.7 * imaginary)
+            made = torch.complex(tensor.detach(), imaginary)
             exchange[id(tensor)] = leaf_like(made, tensor)
     parts = len(exchange) > 1 and not expected and not _COMPLEX.search(_BY_PARTS.sub("", text))
     if exchange:

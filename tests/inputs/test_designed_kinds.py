@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+import gradlint
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_kinds import (
     as_batch,
@@ -111,6 +112,43 @@ def test_real_numbers_beside_complex_ones_are_meant(expected: bool):
     given = Sample("inferred", "inferred", (torch.complex(randn(3), randn(3)), randn(3)))
     given = replace(given, domains={"y": DOMAINS["real"]})
     assert not list(as_complex(op_of(amplitudes), given, expected=expected))
+
+
+def test_definite_matrices_become_hermitian_ones():
+    x = torch.eye(4, dtype=torch.float64) + 0.3
+    (designed,) = as_complex(op_of(documented), sample(x, x=DOMAINS["spd"]), expected=False)
+    (there,) = designed.sample.args
+    assert torch.equal(there, there.mH)
+    assert bool(there.imag.any())
+    torch.linalg.cholesky(there)
+
+
+class LogDet(torch.autograd.Function):
+    """log det of a Hermitian positive definite (complex) covariance R (n, n)."""
+
+    @staticmethod
+    def forward(ctx, R):
+        factor = torch.linalg.cholesky(R)
+        ctx.save_for_backward(factor)
+        return 2 * factor.diagonal().real.log().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.cholesky_inverse(*ctx.saved_tensors)
+
+
+class LogDetConjugated(LogDet):
+    """log det of a Hermitian positive definite (complex) covariance R (n, n)."""
+
+    @staticmethod
+    def backward(ctx, g):
+        return LogDet.backward(ctx, g).conj()
+
+
+@pytest.mark.parametrize(("op", "found"), [(LogDet, set()), (LogDetConjugated, {"error"})])
+def test_a_conjugate_shows_at_hermitian_matrices(op: type, found: set[str]):
+    (report,) = gradlint.check(op, select=["GL401"], order=1, seed=0).targets
+    assert {item.severity for item in report.findings} == found
 
 
 def test_values_of_another_domain_stay_real():
