@@ -12,7 +12,7 @@ from types import CodeType
 
 from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
-from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._of_others import is_of_others
 from gradlint.inputs._plan import (
     SEARCH_SIZES,
@@ -771,7 +771,9 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     yield from _clamped_weights(search, plan)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, (TensorGuess, GroupGuess)):
-            if search.evidence[name].default is None:
+            item = search.evidence[name]
+            # Without a default where forward asks for None: an argument that has to be written out.
+            if item.default is None or (item.default is MISSING and item.optional):
                 yield f"{name}=None", plan.changed(name, ValueGuess(None, "default")), 3
         else:
             yield from _in_place_of_none(search, plan, name)

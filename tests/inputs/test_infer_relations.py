@@ -575,3 +575,31 @@ class Bent(Function):
 def test_what_is_done_with_each_of_several_arguments_says_the_same_of_all():
     x, *others = infer(from_object(Bent), 0)[0].args
     assert [tuple(value.shape) for value in others] == [(x.shape[1],)] * 4
+
+
+class Biased(Function):
+    """Doubles x (N, D); bias (D,) or None has to be written out."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.biased = bias is not None
+        return 2 * x if bias is None else 2 * x + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g, g.sum(0) if ctx.biased else None
+
+
+class AlwaysBiased(Biased):
+    """Doubles x (N, D) and adds bias (D,)."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.biased = True
+        return 2 * x + bias
+
+
+@pytest.mark.parametrize(("op", "labels"), [(Biased, {"bias=None"}), (AlwaysBiased, set())])
+def test_an_argument_without_a_default_is_left_out_where_forward_asks(op, labels):
+    found = {sample.label for sample in infer(from_object(op), 0)}
+    assert found == {"inferred"} | labels
