@@ -11,7 +11,7 @@ import torch
 
 from gradlint.diagnosis._hypothesis import Hypothesis
 from gradlint.diagnosis.cause import Cause
-from gradlint.diagnosis.evidence import Evidence, neutral_elements, wrong_elements
+from gradlint.diagnosis.evidence import MOST_CHANCE, Evidence, wrong_and_right
 from gradlint.numerics.products import widened
 
 #: Integer tensors with more elements, or that name more rows, are not read as indices (heuristic:
@@ -20,10 +20,6 @@ MOST_INDICES = 2**16
 
 #: Rows named in words.
 SHOWN = 6
-
-#: Repeated rows count as the cause if the probability that elements which are wrong for another
-#: reason are those of the repeated rows is at most this (heuristic, as for ranges of values).
-MOST_CHANCE = 0.1
 
 
 def numbers(arguments: Mapping[str, Any]) -> dict[str, float]:
@@ -188,13 +184,10 @@ def repeated_index(
     Args:
         by_chance: whether it may be told of so few elements that this could be chance.
     """
-    measured = [item for item in evidence if bool(item.good.any())]
-    if not measured:
+    known = wrong_and_right(evidence)
+    if known is None:
         return None
-    first = measured[0]
-    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
-    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
-    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
+    first, wrong, right = known
     bad, count = int(wrong.sum()), int((wrong | right).sum())
     found = list(_row_counts(first))
     if not bad:

@@ -9,11 +9,7 @@ import torch
 
 from gradlint.diagnosis._arguments import is_index
 from gradlint.diagnosis.cause import Cause
-from gradlint.diagnosis.evidence import Evidence, neutral_elements, wrong_elements
-
-#: An argument is named if the probability that elements which are wrong for another reason are just
-#: those that it tells apart is at most this (heuristic, as for ranges of values).
-MOST_CHANCE = 0.1
+from gradlint.diagnosis.evidence import MOST_CHANCE, Evidence, wrong_and_right
 
 #: Values of an integer tensor that are looked at one by one: classes, segments, an index to ignore.
 MOST_VALUES = 8
@@ -30,13 +26,10 @@ def pointed_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
         evidence: with the same elements measured under independent cotangents, or none measured.
         name: name of the input whose gradient is examined.
     """
-    measured = [item for item in evidence if bool(item.good.any())]
-    if not measured:
+    known = wrong_and_right(evidence)
+    if known is None:
         return None
-    first = measured[0]
-    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
-    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
-    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
+    first, wrong, right = known
     bad, count = int(wrong.sum()), int((wrong | right).sum())
     found = list(_told_apart(first))
     if not 0 < bad < count or math.comb(count, bad) < 2 * len(found) / MOST_CHANCE:

@@ -24,13 +24,13 @@ from gradlint.diagnosis.cause import Cause, together
 from gradlint.diagnosis.evidence import (
     BARS,
     EXPLAINED,
+    MOST_CHANCE,
     Evidence,
     Fit,
     agrees,
     at,
     largest,
-    neutral_elements,
-    wrong_elements,
+    wrong_and_right,
 )
 from gradlint.diagnosis.response import (
     LINEAR,
@@ -46,10 +46,6 @@ from gradlint.numerics.products import widened
 #: Kinds of range tried for each tensor: below or above a bound, for values and for magnitudes, and
 #: within or outside of two bounds.
 FORMS = 6
-
-#: A range is named if the probability that elements which are wrong for another reason form a range
-#: is at most this (heuristic: two wrong of 12 qualify with 0.06, one of 12 does not).
-MOST_CHANCE = 0.1
 
 #: If no element was measured, a hypothesis must explain at least this many slopes.
 FEWEST = 3
@@ -67,13 +63,10 @@ def range_cause(evidence: Sequence[Evidence], name: str) -> Cause | None:
         evidence: with the same elements measured under independent cotangents, or none measured.
         name: name of the input whose gradient is examined.
     """
-    measured = [item for item in evidence if bool(item.good.any())]
-    if not measured or not measured[0].values:
+    known = wrong_and_right(evidence)
+    if known is None or not known[0].values:
         return None
-    first = measured[0]
-    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
-    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
-    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
+    first, wrong, right = known
     if not bool(wrong.any()) or not bool(right.any()):
         return None
     tensors = list(_candidates(first))

@@ -16,6 +16,11 @@ from gradlint.numerics.products import norm, real_dot, widened
 EXPLAINED = 1e-5
 BARS = 10.0
 
+#: What wrong elements have in common is named if the probability that elements which are wrong for
+#: another reason have it too is at most this (heuristic: two wrong of 12 in a range of values
+#: qualify with 0.06, one of 12 does not).
+MOST_CHANCE = 0.1
+
 #: A hypothesis may leave at most this share of the error unexplained (heuristic: with wide error
 #: bars alone, any hypothesis that changes little would seem to explain it).
 LEFT = 0.05
@@ -127,6 +132,25 @@ def neutral_elements(item: Evidence) -> torch.Tensor:
     top = max(largest(item.measured), largest(item.own))
     size = torch.maximum(at(item, item.own).abs(), item.measured.abs())
     return size <= torch.clamp(item.bars, min=EXPLAINED * top)
+
+
+def wrong_and_right(
+    evidence: Sequence[Evidence],
+) -> tuple[Evidence, torch.Tensor, torch.Tensor] | None:
+    """The first evidence with measured elements, and which of these are wrong, and which are right
+    and not right by any formula, under any of the cotangents; None where nothing was measured.
+
+    Args:
+        evidence: with the same elements measured under independent cotangents, or none measured.
+    """
+    measured = [item for item in evidence if bool(item.good.any())]
+    if not measured:
+        return None
+    first = measured[0]
+    measured = [item for item in measured if torch.equal(item.elements, first.elements)]
+    wrong = torch.stack([wrong_elements(item) for item in measured]).any(0)
+    right = ~wrong & torch.stack([item.good & ~neutral_elements(item) for item in measured]).any(0)
+    return first, wrong, right
 
 
 def unravel(flat: int, shape: Sequence[int]) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ def _cause(function: type, place: int, misfit: float, fit: str) -> Cause:
     return Cause(
         "saved-then-changed",
         f"saved, then changed: forward saves {what} for backward and then changes it in place"
-        f"{line}: with what it saved, the returned gradient agrees{fit}",
+        f"{line}: with its values as they were saved, the returned gradient agrees{fit}",
         "change a copy in forward, not in place, or save a copy (`.clone()`)",
         misfit,
     )

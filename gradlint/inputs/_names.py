@@ -138,6 +138,12 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
 #: Upper-case single letters: matrices, except those that customarily count something.
 _UPPER_COUNTS = frozenset("NTLDHJRS")
 
+#: What lies along one axis, in increasing order.
+_INCREASING = (
+    "knots *_knots cutpoint* *_cutpoints cut_points breakpoints *_breakpoints bin_edges "
+    "boundaries *_boundaries"
+)
+
 _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
     (
         "bias *_bias b_* bias_* running_* bn_* ln_w ln_b norm_w norm_b "
@@ -164,11 +170,7 @@ _RANKS: tuple[tuple[str, tuple[int, ...]], ...] = (
         (1, 2, 3),
     ),
     ("translation *_translation origin center centre", (1, 2)),
-    (
-        "knots *_knots cutpoint* *_cutpoints cut_points breakpoints *_breakpoints bin_edges "
-        "boundaries *_boundaries",
-        (1, 2),
-    ),
+    (_INCREASING, (1, 2)),
     ("image images img imgs feature_map feature_maps frames", (4, 3, 2)),
     ("waveform wave signal audio", (2, 3, 1)),
     ("volume volumes voxel voxels", (5, 4, 3)),
@@ -191,11 +193,7 @@ _DOMAINS = (
         "positive",
     ),
     ("p prob probs probability probabilities *_prob *_probs", "unit"),
-    (
-        "knots *_knots cutpoint* *_cutpoints cut_points breakpoints *_breakpoints bin_edges "
-        "boundaries *_boundaries",
-        "ordered",
-    ),
+    (_INCREASING, "ordered"),
 )
 
 _FLOATS: tuple[tuple[str, tuple[float, ...]], ...] = (
