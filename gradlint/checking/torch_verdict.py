@@ -241,7 +241,10 @@ class _Asked:
             warnings.simplefilter("ignore")
             try:
                 with _torch_calls_its_own():
-                    _CHECKS[self.name](self._function, self.inputs, **given)
+                    self._problem.binding.while_at(
+                        self.inputs,
+                        lambda: _CHECKS[self.name](self._function, self.inputs, **given),
+                    )
             except _FastModeFailed:
                 return TorchVerdict(self.mode, "fail", "Jacobian mismatch in fast mode")
             except Exception as error:

@@ -48,6 +48,20 @@ _AXIS = ("axis", "dim", "dims")
 #: PyTorch's words where a parameter is made of integers.
 _NEEDS_FLOATS = "floating point and complex dtype can require gradients"
 
+#: Words of Python and PyTorch where an integer is used as a sequence.
+_NEEDS_SEQUENCE = (
+    r"'int' object is not (iterable|subscriptable)|must be an iterable, not int|"
+    r"'int' has no len|an iterable, but got int"
+)
+#: Words where an integer, or a list of them, is used as a module, or as modules.
+_NEEDS_MODULE = (
+    r"int is not a Module subclass|'int' object is not callable|"
+    r"'int' object has no attribute '(parameters|named_parameters|modules|children|weight)'"
+)
+
+#: Guesses after which errors lead to no further ones (heuristic: three kinds of two arguments).
+_MOST_TRIED = 24
+
 #: Parts of names and the value they suggest; the first that matches is taken (heuristic).
 _BY_NAME: tuple[tuple[str, Any], ...] = (
     (r"^(n_?|num_?)?(heads?|groups?|experts?)$|^nhead$", 2),
@@ -152,12 +166,30 @@ def _made_by_guesses(
                 module = cls(**values)
         except BaseException as error:
             failures.append(error)
-            floating = {name: _floating(item) for name, item in values.items()}
-            if _NEEDS_FLOATS in str(error) and repr(floating) != repr(values):
-                candidates.append(floating)
+            if len(tried) < _MOST_TRIED:
+                candidates.extend(_mended(values, error))
             continue
         if not _axis_is_size(module, values):
             yield module, values
+
+
+def _mended(values: dict[str, Any], error: BaseException) -> Iterator[dict[str, Any]]:
+    """Guesses in place of ``values``, as ``error`` says what these lack: one argument becomes
+    another kind of thing. Which one, the error does not say."""
+    words = str(error)
+    if _NEEDS_FLOATS in words:
+        floating = {name: _floating(item) for name, item in values.items()}
+        if repr(floating) != repr(values):
+            yield floating
+    for name, value in values.items():
+        if type(value) is int and re.search(_NEEDS_SEQUENCE, words):
+            yield values | {name: [value, value + 1]}
+        elif type(value) in (int, list) and re.search(_NEEDS_MODULE, words):
+            many = type(value) is list
+            width = next(iter(value), 1) if many else value
+            if type(width) is int:
+                layers = [torch.nn.Linear(width, width) for _ in range(2)]
+                yield values | {name: layers if many else layers[0]}
 
 
 def construct_with(cls: type[torch.nn.Module], values: Mapping[str, Any]) -> torch.nn.Module:

@@ -1,8 +1,9 @@
 """Which arguments of a constructor are modules, or containers of them, by what the source does.
 
 ``assert isinstance(blocks, nn.ModuleList)``, the same of every element, ``inner.parameters()`` and
-a call of ``self.inner`` in forward say of an argument without annotation what it must be. So does
-``Block(f, g) for f, g in blocks``: pairs of modules, where ``Block`` is one.
+a call of ``self.inner`` in forward say of an argument without annotation what it must be. So do
+``nn.ModuleList(blocks)``, ``nn.Sequential(*blocks)`` and ``Block(f, g) for f, g in blocks``: pairs
+of modules, where ``Block`` is one.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def kept_modules(cls: type, names: Sequence[str]) -> dict[str, Kept]:
         inner = [item for item in _demanded(cls, tree, elements) if item is not None]
         if kinds or inner:
             kept[name] = Kept(kinds[0] if kinds else list, inner[0] if inner else None)
+        elif any(_fills_container(cls, call, name) for call in ast.walk(init)):
+            kept[name] = Kept(list, torch.nn.Module)
         elif width := next(_widths(cls, init, name), 0):
             kept[name] = Kept(list, torch.nn.Module, width)
         elif _is_module(tree, holders):
@@ -91,6 +94,16 @@ def _widths(cls: type, init: ast.FunctionDef, name: str) -> Iterator[int]:
             names = {dotted(part) for part in parts}
             if names and any(_takes_all(cls, call, names) for call in ast.walk(node)):
                 yield len(parts)
+
+
+def _fills_container(cls: type, call: ast.AST, name: str) -> bool:
+    """Whether ``call`` is ``nn.ModuleList(name)`` or ``nn.Sequential(*name)``."""
+    if not isinstance(call, ast.Call) or len(call.args) != 1:
+        return False
+    made, given = _resolved(cls, call.func), call.args[0]
+    if made is torch.nn.Sequential and isinstance(given, ast.Starred):
+        return dotted(given.value) == name
+    return made is torch.nn.ModuleList and dotted(given) == name
 
 
 def _takes_all(cls: type, call: ast.AST, names: set[str]) -> bool:

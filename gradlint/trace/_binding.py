@@ -99,10 +99,20 @@ class Binding:
     def during_backward(self, function: Callable[[], Result]) -> Result:
         """What ``function`` returns, while the op's module has the state that the last call gave
         it: a backward may read the module itself, as reversible layers do."""
+        return self._holding(self._given, function)
+
+    def while_at(self, passed: Sequence[torch.Tensor], function: Callable[[], Result]) -> Result:
+        """What ``function`` returns, while the op's module has its parameters among ``passed``: one
+        tensor per input. What calls the op and its backward by itself needs this."""
+        own = passed[len(passed) - len(self.parameters) :]
+        buffers = {name: value.detach().clone() for name, value in self._buffers.items()}
+        return self._holding({**dict(zip(self.parameters, own, strict=True)), **buffers}, function)
+
+    def _holding(self, given: Mapping[str, torch.Tensor], function: Callable[[], Result]) -> Result:
         module = self._op.module
-        if module is None or not self._given or isinstance(module, torch.jit.ScriptModule):
+        if module is None or not given or isinstance(module, torch.jit.ScriptModule):
             return function()
-        state = {f"held.{name}": value for name, value in self._given.items()}
+        state = {f"held.{name}": value for name, value in given.items()}
         found: Result = torch.func.functional_call(_Holding(module), state, (function,))
         return found
 

@@ -241,3 +241,43 @@ def test_fast_mode_is_not_followed_into_slow_mode():
     assert (said.mode, said.verdict, said.agreement) == ("fast", "fail", "agrees")
     assert "Jacobian mismatch" in said.message
     assert Wrong.calls < 300  # slow mode calls twice an element
+
+
+class Reversible(torch.autograd.Function):
+    """x + f(x); its backward calls f once more, from the module that it belongs to."""
+
+    @staticmethod
+    def forward(ctx, x, module, *weights):
+        with torch.no_grad():
+            y = x + module.inner(x)
+        ctx.save_for_backward(x)
+        ctx.module = module
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            weights = tuple(ctx.module.inner.parameters())
+            own, *others = torch.autograd.grad(ctx.module.inner(x), (x, *weights), g)
+        return g + own, None, *others
+
+
+class ReversibleLayer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return Reversible.apply(x, self, *self.inner.parameters())
+
+
+def test_a_backward_that_reads_its_module_finds_the_weights_of_the_call():
+    """They are of float64 in the call, and of float32 in the module itself."""
+    x = torch.randn(2, 3, dtype=torch.float64).requires_grad_()
+    subject = Subject(
+        from_object(ReversibleLayer()), Sample("test", "given", (x,)), Settings(seed=1)
+    )
+    verdict = torch_verdict(subject, "gradcheck", "pass")
+    assert (verdict.verdict, verdict.message) == ("pass", "")

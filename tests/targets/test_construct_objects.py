@@ -480,3 +480,85 @@ def test_lists_of_lists_hold_as_many_as_a_flat_list():
     module, values = construct(Stages)
     assert values == {"channels": [[4], [5]], "rates": [0.5, 0.75]}
     assert [unit.in_features for unit in module.units] == [4, 5]
+
+
+class Listed(nn.Module):
+    def __init__(self, functions):
+        super().__init__()
+        self.functions = nn.ModuleList(functions)
+
+
+class InARow(nn.Module):
+    def __init__(self, stages):
+        super().__init__()
+        self.row = nn.Sequential(*stages)
+
+
+class MadeOfWidths(nn.Module):
+    """Near them: a container of layers that are made here."""
+
+    def __init__(self, widths):
+        super().__init__()
+        self.row = nn.Sequential(*[nn.Linear(a, b) for a, b in itertools.pairwise(widths)])
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "kind"),
+    [
+        (Listed, "functions", nn.Linear),
+        (InARow, "stages", nn.Linear),
+        (MadeOfWidths, "widths", int),
+    ],
+)
+def test_what_fills_a_container_is_modules(cls: type[nn.Module], name: str, kind: type) -> None:
+    _, values = construct(cls)
+    assert [type(item) for item in values[name]] == [kind, kind]
+
+
+def _layers(first, others):
+    widths = [first, *others, 1]
+    return [nn.Linear(a, b) for a, b in itertools.pairwise(widths)]
+
+
+class MadeElsewhere(nn.Module):
+    def __init__(self, first, others):
+        super().__init__()
+        self.row = nn.Sequential(*_layers(first, others))
+
+
+def _row(parts):
+    return nn.Sequential(*parts)
+
+
+class FilledElsewhere(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.row = _row(parts)
+
+
+class WithALayer(nn.Module):
+    def __init__(self, size, inside):
+        super().__init__()
+        self.held = {}
+        self.add_module("inside", inside)
+        self.weight = nn.Parameter(torch.zeros(size))
+
+
+class NeverMade(nn.Module):
+    """Near them: the constructor raises whatever it gets."""
+
+    def __init__(self, anything):
+        super().__init__()
+        raise TypeError("'int' object is not iterable")
+
+
+def test_what_a_constructor_raises_tells_what_a_guess_lacks() -> None:
+    _, values = construct(MadeElsewhere)
+    assert type(values["first"]) is int
+    assert [type(item) for item in values["others"]] == [int, int]
+    _, values = construct(FilledElsewhere)
+    assert [type(item) for item in values["parts"]] == [nn.Linear, nn.Linear]
+    _, values = construct(WithALayer)
+    assert (type(values["size"]), type(values["inside"])) == (int, nn.Linear)
+    with pytest.raises(LoadError, match="none of"):
+        construct(NeverMade)
