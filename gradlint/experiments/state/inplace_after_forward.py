@@ -50,7 +50,8 @@ def change_outputs_in_place(problem: Problem, baseline: Baseline) -> InplaceChan
     leaves = problem.leaves()
     with torch.enable_grad(), problem.handing_over() as handed:
         outputs = problem.connect([leaf.clone() for leaf in leaves])
-    chosen = [item for item in outputs if item.name in baseline.cotangents and item.differentiable]
+    known = [item for item in outputs if item.name in baseline.cotangents and item.differentiable]
+    chosen = [item for item in known if item.value.numel()]  # nothing without elements is changed
     places = [memory_of(item.value) for item in chosen]
     if len(set(places)) < len(places) or None in places:
         return found

@@ -164,6 +164,12 @@ def test_memory_of_the_input_as_output(probed: Probed) -> None:
     (finding,) = probed(GL601, hidden, X).findings
     assert finding.severity == "error"
     assert "shares memory with `x` without declaring it" in finding.message
+    # A further output without elements, which only orders what runs, hides nothing.
+    forked = op(lambda ctx, x: (x.detach(), torch.empty(0)), lambda ctx, grad, _: grad)
+    (finding,) = probed(GL601, forked, X).findings
+    assert "`output[0]` shares memory with `x`" in finding.message
+    apart = op(lambda ctx, x: (x.clone(), torch.empty(0)), lambda ctx, grad, _: grad)
+    assert probed(GL601, apart, X).findings == []
     view = op(lambda ctx, x: x.view(3, 1), lambda ctx, grad: grad.view(3))
     (finding,) = probed(GL601, view, X).findings
     assert finding.severity == "info"
