@@ -30,7 +30,7 @@ from gradlint.inputs._suggested import Suggested, other_guesses
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.inputs.needed import Lacking
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
-from gradlint.inputs.stand_ins import Closure, with_bound_closures
+from gradlint.inputs.stand_ins import closures, with_bound_closures
 from gradlint.inputs.values import Built, build
 from gradlint.model.op import Op
 from gradlint.model.related import LETTERS, Bound, RelatedAxis
@@ -86,7 +86,7 @@ def infer(op: Op, seed: int = 0, held: Mapping[str, Any] = MappingProxyType({}))
             variant = _sample(label, search, other, outcome)
             moved = () if label.startswith("where") else (re.split("[= ]", label)[0],)
             samples.append(replace(variant, moved=moved))
-    if any(isinstance(value, Closure) for sample in samples for value in sample.args):
+    if any(True for sample in samples for _ in closures(sample.args)):
         op.call = with_bound_closures(op.call)
     if search.cut_short:
         samples[0].notes.append(CUT_SHORT.format(search.wall_s))

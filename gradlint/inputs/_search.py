@@ -178,6 +178,8 @@ class Search:
         self.proposals = proposals
         #: Of what forward calls all parts: without any it does nothing.
         self._parts = called_parts(op)
+        #: Whether there are functions to pass as these parts.
+        self._called = False
         self.seed = seed
         self.failures: list[tuple[Plan, Trial]] = []
         self.attempts = 0
@@ -261,7 +263,8 @@ class Search:
         first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         made_with = plans_of_constructor(self.op, self.evidence, first)
-        blocks = plans_of_blocks(self.op, first)
+        blocks = list(plans_of_blocks(self.op, first))
+        self._called = bool(blocks)
         sparse = plans_of_sparse_parts(self.op, first)
         for plan in (first, *examples, *made_with, *blocks, *sparse, *_alternatives(first)):
             self._push(_Candidate(plan))
@@ -400,8 +403,9 @@ class Search:
         return gain
 
     def _push(self, node: _Candidate) -> None:
-        if any(_is_empty(node.plan.guess(name)) for name in self._parts & set(node.plan.names)):
-            return
+        parts = [node.plan.guess(name) for name in self._parts & set(node.plan.names)]
+        if any(_is_empty(guess) or (self._called and _is_of_tensors(guess)) for guess in parts):
+            return  # where it runs with parts that can't be called, it goes through none of them
         if 0 in dict(node.plan.fixed).values():
             return  # a loop over nothing runs, whatever the shapes of the others
         # What a plan comes to is found out when its turn comes: most of them wait for ever.
@@ -742,6 +746,13 @@ def _is_empty(guess: Guess) -> bool:
         and isinstance(guess.value, (dict, list, tuple))
         and not guess.value
     )
+
+
+def _is_of_tensors(guess: Guess) -> bool:
+    """Whether the parts of ``guess`` are tensors."""
+    if isinstance(guess, GroupGuess):
+        return bool(guess.items) and all(isinstance(item, TensorGuess) for item in guess.items)
+    return isinstance(guess, TensorGuess)
 
 
 def _complex(plan: Plan) -> int:

@@ -268,15 +268,27 @@ def reads_beyond(value: Any) -> bool:
 
 
 def is_stand_in(value: Any) -> bool:
-    """Whether ``value`` stands in for a function or a module of which nothing is known."""
+    """Whether ``value`` stands in for a function or a module of which nothing is known, or for
+    several in a list."""
     functions = (stand_in, first_stand_in, pairwise_distance, squared_distance)
     modules = (torch.nn.Tanh, torch.nn.Identity)
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(is_stand_in(v) or type(v) is Elementwise for v in value)
     return (
         isinstance(value, Closure)
         or reads_beyond(value)
         or type(value) in modules
         or any(value is function for function in functions)
     )
+
+
+def closures(args: Iterable[Any]) -> Iterator[Closure]:
+    """The stand-ins among ``args``, also in lists, that depend on other arguments."""
+    for item in args:
+        if isinstance(item, Closure):
+            yield item
+        elif isinstance(item, list):
+            yield from closures(item)
 
 
 def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -286,6 +298,8 @@ def with_bound_closures(call: Callable[..., Any]) -> Callable[..., Any]:
     def bound(item: Any, args: tuple[Any, ...]) -> Any:
         if isinstance(item, Closure):
             return item.over(args[item.first :])
+        if isinstance(item, list) and any(True for _ in closures(item)):
+            return [bound(part, args) for part in item]
         return item.over(args) if isinstance(item, Owner) else item
 
     def called(*args: Any, **kwargs: Any) -> Any:

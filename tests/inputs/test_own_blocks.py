@@ -142,3 +142,82 @@ def test_a_list_of_tensors_stays_one(load) -> None:
 
     weights = infer(from_object(Total), 0)[0].args[1]
     assert all(isinstance(weight, torch.Tensor) for weight in weights)
+
+
+CHAIN = """
+import torch
+
+class Chain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, functions, n, *weights):
+        ctx.functions, ctx.n = functions, n
+        ctx.save_for_backward(x, *weights)
+        with torch.no_grad():
+            for place, f in enumerate(functions[:n]):
+                x = x + f(x) / (place + 1)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, *weights = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            y = x
+            for place, f in enumerate(ctx.functions[:ctx.n]):
+                y = y + f(y) / (place + 1)
+            owned = [p for f in ctx.functions for p in f.parameters()]
+            through, *others = torch.autograd.grad(y, (x, *owned), g)
+        return THROUGH, None, None, *others
+"""
+
+
+def test_a_list_of_functions_is_made_where_forward_calls_each(load) -> None:
+    right = load(CHAIN, {"THROUGH": "through"}).Chain
+    sample = infer(from_object(right), 0)[0]
+    _, functions, n, *weights = sample.args
+    assert len(functions) == len(weights) == 2
+    assert all(map(callable, functions))
+    assert n > 0
+    found = gradlint.check(right, order=1, seed=0, select=["GL401"])
+    assert found.ok
+    assert not found.findings
+    wrong = load(CHAIN, {"THROUGH": "g + 2 * (through - g)"}).Chain
+    found = gradlint.check(wrong, order=1, seed=0, select=["GL401"])
+    assert [(item.code, item.severity) for item in found.findings] == [("GL401", "warning")]
+
+
+ALONE = """
+import torch
+
+class Alone(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, steps):
+        ctx.steps = steps
+        ctx.save_for_backward(x)
+        for step in reversed(steps):
+            x = CALLED
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = y = x.detach().requires_grad_()
+            for step in reversed(ctx.steps):
+                y = WITH_Y
+        return torch.autograd.grad(y, x, g)[0], None
+"""
+
+
+def test_functions_without_weights_differ(load) -> None:
+    called = {"WITH_Y": "step(y)", "CALLED": "step(x)"}
+    first, second = infer(from_object(load(ALONE, called).Alone), 0)[0].args[1]
+    x = torch.randn(3, dtype=torch.float64)
+    assert not torch.allclose(first(second(x)), second(first(x)))
+
+
+def test_what_is_multiplied_is_not_called(load) -> None:
+    """Near it: a list of numbers or tensors that forward goes through."""
+    plain = {"WITH_Y": "step * y", "CALLED": "step * x"}
+    steps = infer(from_object(load(ALONE, plain).Alone), 0)[0].args[1]
+    assert not any(callable(step) for step in steps)

@@ -9,7 +9,7 @@ from itertools import combinations
 from gradlint.experiments.baseline_comparison import Difference, make_baseline
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.stand_ins import Closure, Owner
+from gradlint.inputs.stand_ins import Owner, closures
 from gradlint.trace.op_io import OpRaised
 
 #: Inputs up to which every subset is tried: 14 of them (bugs seen are about one input and another,
@@ -46,7 +46,7 @@ def subsets(count: int, seed: int) -> list[list[int]]:
 def closed_over(subject: Subject) -> set[int]:
     """Inputs that a function argument closes over: they are passed because they require grad."""
     args = subject.sample.args
-    first = [item.first for item in args if isinstance(item, Closure)][:1]
+    first = [item.first for item in closures(args)][:1]
     owned = [at for item in args if isinstance(item, Owner) for at in item.owned.values()]
     passed = {
         id(item) for item in (*(args[first[0] :] if first else ()), *(args[k] for k in owned))
