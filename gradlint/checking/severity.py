@@ -66,7 +66,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " size or values that gradlint chose"
         " at which forward has no finite derivative by its own operations; NaN at a single zero"
         " in a parameter of a module that starts without one, or at extreme magnitudes of such a"
-        " parameter; an overflow in forward ten times beyond given values that all have one sign;"
+        " parameter, or only where large elements of one input lie hundreds apart; an overflow in"
+        " forward ten times beyond given values that all have one sign;"
         " anything in PyTorch's own code",
     ),
 )
@@ -224,6 +225,11 @@ POLICY = (
         "info",
         "forward overflows there, and all given values have that sign and are ten times smaller",
         lambda g: g.explained == "far",
+    ),
+    Reason(
+        "info",
+        "it takes elements of one input that lie hundreds apart: those as large and nearer are fine",
+        lambda g: g.explained == "far-apart",
     ),
     Reason(
         "info",

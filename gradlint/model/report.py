@@ -140,6 +140,7 @@ Explanation = Literal[
     "singular",
     "parameter",
     "far",
+    "far-apart",
     "estimate",
     "unused",
     "tangent",

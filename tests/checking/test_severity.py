@@ -88,6 +88,7 @@ CASES = {
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
     "a guard that was made large": (Grounds(explained="guard"), "info"),
     "far beyond one sign": (Grounds("extreme", explained="far"), "info"),
+    "far apart": (Grounds("extreme", explained="far-apart"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
     "digits that cancel at a size": (Grounds("other-size", explained="rounding"), "info"),
     "kept in 8 bits": (Grounds(relative_error=3e-2, explained="stored"), "info"),

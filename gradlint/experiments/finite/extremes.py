@@ -179,6 +179,13 @@ def without_special(
     return found
 
 
+def at_values(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) -> ExtremePoint:
+    """``extreme`` at other values of all inputs; one forward and one backward call."""
+    found = ExtremePoint(extreme.name, extreme.problem, lambda: values)
+    _run(subject, found, values)
+    return found
+
+
 def inside_of_ranges(
     subject: Subject, extreme: ExtremePoint, zeros_of: Collection[int] | None = None
 ) -> ExtremePoint | None:

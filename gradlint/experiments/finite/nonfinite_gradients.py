@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from gradlint.experiments.finite.alike_magnitudes import needs_elements_far_apart
 from gradlint.experiments.finite.extremes import (
     KINDS,
     ExtremePoint,
@@ -106,6 +107,7 @@ def _at_point(
         more = _with_own_parameters(subject, rule, reported, extreme, more)
         more = _as_autograd_has_it(subject, extreme, more)
         more = _between_equal_points(subject, extreme, more)
+        more = _between_elements_far_apart(subject, extreme, more)
     return more, notes
 
 
@@ -287,6 +289,27 @@ def _between_equal_points(
     return [
         replace(item, grounds=replace(item.grounds, explained="singular"))
         if item in unexplained and item.input in found
+        else item
+        for item in findings
+    ]
+
+
+def _between_elements_far_apart(
+    subject: Subject, extreme: ExtremePoint, findings: list[Finding]
+) -> list[Finding]:
+    """``findings`` at large magnitudes; those that are nowhere where the elements of an input are as
+    large and differ by little are explained by that."""
+    if extreme.name != "large" or all(item.grounds.explained for item in findings):
+        return findings
+    positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}
+
+    def explained(item: Finding) -> bool:
+        position, index = positions[item.input or ""], item.index or ()
+        return needs_elements_far_apart(subject, extreme, position, index)
+
+    return [
+        replace(item, grounds=replace(item.grounds, explained="far-apart"))
+        if not item.grounds.explained and explained(item)
         else item
         for item in findings
     ]

@@ -17,9 +17,10 @@ so is, in 16 bits, what is finite in float32 at the same large values because th
 of them. What is seen only where forward divides by an input that is zero is information, and so is
 what needs a zero in a parameter of a module that starts with values of one sign: data are zero now
 and then, a trained parameter is not. Likewise what needs large values in the parameters of a
-module, and not in its data, and what autograd through forward's own operations does not get finite
-at the same element either. Cost: up to 8 forward and 8 backward calls; more where something is
-found.
+module, and not in its data, what autograd through forward's own operations does not get finite at
+the same element either, and what needs elements of one input that lie hundreds apart: a formula
+that takes the largest element off first is finite wherever scores are large and differ by less.
+Cost: up to 8 forward and 8 backward calls; more where something is found.
 
 Why it matters
 --------------

@@ -1445,3 +1445,62 @@ def test_outputs_that_keep_their_dtype_are_not_looked_at(
     outcome = probed(GL303, lambda x: (x.exp() / (1 + x.exp())).as_subclass(kind), X, dtype=dtype)
     assert outcome.verdict == verdict
     assert outcome.note == (FIXED_DTYPE if verdict == "skipped" else "")
+
+
+class Shares(Function):
+    """Logarithm of each row's sum from the right, with the largest element of the row taken off in
+    backward: right for scores of any size, and ∞·0 where two of a row lie 710 apart."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        total = x.flip(-1).logcumsumexp(-1).flip(-1)
+        ctx.save_for_backward(x, total)
+        return total.sum(-1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, total = ctx.saved_tensors
+        top = x.amax(-1, keepdim=True)
+        return g[:, None] * (x - top).exp() * (top - total).exp().cumsum(-1)
+
+
+class Unshifted(Shares):
+    """Without the largest element: not finite wherever scores are large."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        x, total = ctx.saved_tensors
+        return g[:, None] * x.exp() * (-total).exp().cumsum(-1)
+
+
+class Compared(Function):
+    """Softplus of the difference of two scores, with a slope that overflows where it is large."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(a - b)
+        return torch.nn.functional.softplus(a - b, threshold=1e9).where(a - b < 700, a - b)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        (d,) = ctx.saved_tensors
+        found = g * d.exp() / (1 + d.exp())
+        return found, -found
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "severities"),
+    [
+        (Shares, (X,), {"info"}),
+        (Unshifted, (X,), {"warning"}),
+        (Compared, (X, X.flip(0) / 2), {"warning"}),
+        (formula(torch.nn.functional.softplus, lambda x: x.exp() / (1 + x.exp())), (X,),
+         {"warning"}),
+    ],
+)  # fmt: skip
+def test_nan_that_takes_elements_far_apart_is_information(
+    probed: Callable[..., Outcome], op: Any, args: tuple[Tensor, ...], severities: set[str]
+) -> None:
+    found = probed(GL302, op, *(item.double() for item in args)).findings
+    large = [item for item in found if "magnitudes" in item.message]
+    assert {decided(item.severity, item.grounds)[0] for item in large} == severities
