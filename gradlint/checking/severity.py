@@ -228,7 +228,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "it takes elements of one input that lie hundreds apart: those as large and nearer are fine",
+        "it takes elements of one input that lie hundreds apart: as large ones and nearer are fine",
         lambda g: g.explained == "far-apart",
     ),
     Reason(

@@ -20,6 +20,7 @@ from gradlint.inputs.described import (
     shapes_in_order,
 )
 from gradlint.inputs.documentation import (
+    as_written,
     denies_symmetry,
     described,
     documented_ball,
@@ -40,7 +41,7 @@ from gradlint.inputs.documentation import (
     starred_rank,
 )
 from gradlint.inputs.domains import of_quantity, worded
-from gradlint.inputs.unlike import documented_unlike
+from gradlint.inputs.unlike import documented_unlike, named_unlike
 from gradlint.model.sample import has_fields
 
 #: An axis of a shape without brackets, as in "q: B H L D" or "image: B x C x H x W".
@@ -239,6 +240,7 @@ def read_name(evidence: Evidence) -> None:
     """Add what the name says."""
     for kind, weight in _names.kinds(evidence.name).items():
         evidence.say(kind, weight)
+    evidence.unlike = evidence.unlike or named_unlike(evidence.name)
     for position, rank in enumerate(_names.ranks(evidence.name)):
         evidence.rank(rank, 1.5 - 0.4 * position)
 
@@ -261,7 +263,7 @@ def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = Fa
         evidence.mentioned += worded(text)
         item = said.get(evidence.name, Described())
         # All else is said beside its name; looking for it in many ways takes milliseconds.
-        if item != Described() or evidence.name.lower() in text.lower():
+        if item != Described() or re.search(rf"(?i){as_written(evidence.name, names)}", text):
             _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
     labels = "" if by_name_alone else documented_binary_labels(text, names)
@@ -289,6 +291,10 @@ def _is_rotation(evidence: Evidence, text: str) -> bool:
     """Whether ``text`` calls a square matrix a rotation."""
     square = len(evidence.shape) >= 2 and evidence.shape[-1] == evidence.shape[-2]
     return square and documented_rotation(text, evidence.name)
+
+
+#: Words on one argument: "scale (C, 1) and integer zero point" says nothing of the scale.
+_UP_TO_THE_NEXT = r"(?:(?!\b(?:and|with|beside)\b)[^.;\n]){0,24}?"
 
 
 def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:
@@ -330,7 +336,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}`*\s+(?:is|are|as)\s+{_LIST_OF_INTEGERS}", text):
         evidence.say("shape", _ANNOTATED)
-    elif re.search(rf"(?i)\b{name}\b[^.;\n]{{0,24}}?\b{_INTEGERS}", text):
+    elif re.search(rf"(?i)\b{name}\b{_UP_TO_THE_NEXT}\b{_INTEGERS}", text):
         evidence.say("index", _DESCRIBED)
     _read_kind(evidence, item)
 

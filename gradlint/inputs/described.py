@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gradlint.inputs.documentation import prose_of_arguments
+from gradlint.inputs.handed_on import texts_where_handed_on
 from gradlint.model.op import Op
 
 #: Axes that stand for any number of axes.
@@ -91,7 +92,7 @@ _END_OF_REMARK = re.compile(r"\n\s*\n|\.\s|;|\n\s*(?::|\w+\s*(?:\([^()\n]*\))?\s
 #: Start of what is said of one argument: ``x: …``, ``x (Tensor): …``, ``:param x: …``.
 _ENTRY = (
     r"(?m)^(?P<indent>[^\S\n]*)(?:[#*-]\s*|(?:@|:)param\s+(?:[\w.\[\]]+\s+)?|:arg\s+)?`*(?P<names>{names}"
-    r"(?:`*\s*[,/]\s*`*(?:{names}))*)`*"
+    r"(?:`*(?:[^\S\n]+\([^()\n]*\))?\s*[,/]\s*`*(?:{names}))*)`*"
     r"(?P<type>[^\S\n]*\((?:[^()\n]|\([^()\n]*\))*\))?[^\S\n]*(?:\:(?!\:)|--|–|[^\S\n]-[^\S\n])"
     r"(?P<body>[^\n]*(?:\n(?P=indent)[^\S\n]+[^\n]*){{0,4}})"
 )
@@ -121,13 +122,20 @@ _CALL = re.compile(r"\w\((?P<given>[^()\n]*)\)`*:\s*(?P<count>both|all)\b(?P<res
 
 
 def said_of_arguments(op: Op) -> dict[str, Described]:
-    """What the docstrings, comments and annotations of ``op`` say of each of its arguments."""
+    """What the docstrings, comments and annotations of ``op`` say of each of its arguments; where
+    they give no shapes, what is said where the arguments are handed on."""
     names = list(op.signature.parameters) if op.signature is not None else []
     things = [op.defining, getattr(op.function, "forward", None)]
     text = "\n".join(
         dict.fromkeys(prose_of_arguments(thing) for thing in things if thing is not None)
     )
-    return arguments_in(text, names) if text else {}
+    found = arguments_in(text, names) if text else {}
+    if not any(item.axes for item in found.values()):
+        for other, given in texts_where_handed_on(op):
+            for name, item in arguments_in(other, sorted(given)).items():
+                if item.axes:
+                    found[name] = item
+    return found
 
 
 def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
@@ -192,14 +200,16 @@ def _entries(text: str, names: Sequence[str]) -> dict[str, str]:
         return found
     apart = _one_a_line(text, every)
     for match in re.finditer(_ENTRY.format(names=f"(?:{every})"), apart):
-        lines = f"{match['type'] or ''} {match['body']}".split("\n")
+        lines = str(match["body"]).split("\n")
         kept = lines[:1]
         for line in lines[1:]:
             if re.match(rf"\s*(?:[#*-]\s*)?`*(?:{every})`*\s*(?:\(|:)", line):
                 break  # the next argument, indented further
             kept.append(line.strip())
-        for name in re.findall(rf"\b(?:{every})\b", match["names"]):
-            found.setdefault(name, " ".join(kept).strip())
+        # Of names that share what is said each may have its shape: "a (B, n), b (B, m): …".
+        listed = re.findall(rf"\b({every})\b`*(?:\s+(\([^()\n]*\)))?", match["names"])
+        for name, shape in listed:
+            found.setdefault(name, f"{shape or match['type'] or ''} {' '.join(kept)}".strip())
     return found
 
 
@@ -207,11 +217,13 @@ def _one_a_line(text: str, every: str) -> str:
     """``text`` with a line for each of the entries that share one: "x: (N,) > 0; y: (N,), t: (T,)
     in years, positive" says of ``t`` alone that it is positive."""
     next_one = re.compile(rf"[;,][^\S\n]+(?=`*(?:{every})`*[^\S\n]*(?:\([^()\n]*\))?:[^\S\n])")
-    lines = text.split("\n")
-    return "\n".join(
-        next_one.sub(lambda _, line=line: "\n" + line[: len(line) - len(line.lstrip())], line)  # type: ignore[misc]
-        for line in lines
-    )
+
+    def apart(line: str) -> str:
+        first = line.find(":")  # before it stand names that share what is said after it
+        indent = line[: len(line) - len(line.lstrip())]
+        return line[:first] + next_one.sub("\n" + indent, line[first:]) if first >= 0 else line
+
+    return "\n".join(map(apart, text.split("\n")))
 
 
 def _shapes_of(name: str, text: str, entry: str, names: Sequence[str]) -> list[tuple[str, ...]]:

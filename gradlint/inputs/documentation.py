@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -155,7 +155,7 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     """
     above = rf"\s*(>=?|≥)\s*{_LOW}"
     start, more = r"(?m:^|(?<=[.;:(]))\s*(?:\w+,\s*)*", r"(?:,\s*(?:and\s+)?\w+)*"
-    own = re.escape(name)
+    own = as_written(name, list(names))
     found = re.search(rf"(?<![\w.|]){own}`*:?{above}", text) or re.search(
         rf"{start}{own}{more}{above}", text
     )
@@ -344,15 +344,31 @@ def documented_rotation(text: str, name: str) -> bool:
     return re.search(rf"(?i:{before}){own}|{own}{after}", text) is not None
 
 
+#: Letters that a name has at least whose plural is looked for (heuristic: "xs" may be another).
+_SHORTEST_NOUN = 4
+
+
+def as_written(name: str, names: Collection[str] = ()) -> str:
+    """A pattern for how running text writes the parameter ``name``, one of ``names``:
+    ``zero_point`` also as "zero point", ``maturity`` also as "maturities"."""
+    spaced = re.escape(name).replace("_", "[_ ]")
+    noun = len(name) >= _SHORTEST_NOUN and name.isidentifier() and name[-1].isalpha()
+    several = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+    if not noun or name.endswith("s") or several in names:
+        return spaced
+    return rf"(?:{spaced}|{re.escape(several).replace('_', '[_ ]')})"
+
+
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
     """What ``text`` says of the parameter ``name``: from each place that names it to the next one
     that introduces another of ``names``, or to the end of the sentence. "row, col: (E,) int64"
     says of both that they are integers."""
-    others = [re.escape(other) for other in names if other != name]
+    names = list(names)
+    others = [as_written(other, names) for other in names if other != name]
     other = f"`*(?:{'|'.join(others)})`*(?![\\w.])" if others else r"(?!)"
     joined = re.compile(rf"(?:\s*(?:,\s*and\b|,|/|\band\b|\bor\b)\s*{other})+")
     introduced = re.compile(rf"(?<![\w.]){other}(?=\s*[:(=]|\s+(?:is|are|in|must|has)\b)")
-    for found in re.finditer(rf"(?<![\w.]){re.escape(name)}(?!\w)`*", text):
+    for found in re.finditer(rf"(?<![\w.]){as_written(name, names)}(?!\w)`*", text):
         rest = text[found.end() : found.end() + _LONGEST_CLAUSE]
         if together := joined.match(rest):
             rest = rest[together.end() :]
@@ -494,7 +510,8 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
         shape = _ANY_SHAPE.search(clause)
         if shape is None:
             continue
-        near = " ".join(clause[: shape.start()].split()[-3:] + clause[shape.end() :].split()[:3])
+        after = re.split(r"\b(?:and|with)\b", clause[shape.end() :])[0]  # then comes another
+        near = " ".join(clause[: shape.start()].split()[-3:] + after.split()[:3])
         if re.search(r"(?i)\bbool(?:ean)?s?\b|\bbooltensor\b", near):
             return "mask"
         if re.search(r"(?i)\b(?:u?int\d{0,2}|long|integers?|indices|longtensor)\b", near):

@@ -68,7 +68,7 @@ WORDS = (
     ),
     (
         "rows",
-        r"sums? (?:up )?to (?:1|one)\b|\bstochastic matri|row-stochastic|\bsimplex\b"
+        r"\bsum(?:s|med|ming)? (?:up )?to (?:1|one)\b|\bstochastic matri|row-stochastic|\bsimplex\b"
         r"|probability (?:vector|distribution)|\bdistributions\b|\bone-?hot\b",
     ),
     ("contraction", r"\bcontracti|sub-?stochastic|spectral radius|\bconverge|\bneumann series"),

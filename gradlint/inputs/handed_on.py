@@ -41,23 +41,41 @@ def handed_on(op: Op) -> list[tuple[type, frozenset[str]]]:
 
 def texts_of_callees(op: Op) -> list[tuple[str, frozenset[str]]]:
     """What is said of their parameters by the plain functions of its own package that forward
-    calls, with the names that arguments of ``op`` have there put into its own, each with these
-    arguments: ``pull(input)``, where ``pull`` has "inp: (B, C, L)", says "input: (B, C, L)"."""
+    calls, and by the Functions that it applies, with the names that arguments of ``op`` have there
+    put into its own, each with these arguments: ``pull(input)``, where ``pull`` has "inp: (B, C,
+    L)", says "input: (B, C, L)"."""
     forward, tree = _forward(op)
     if forward is None or tree is None:
         return []
     unchanged, found = _unchanged(op, tree), []
     for node in ast.walk(tree):
-        called = resolve(node.func, forward.__globals__) if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call):
+            continue
+        applied = _applied(node, forward.__globals__) if op.function is None else None
+        if applied is not None:
+            given = _given(_own_parameters(applied), node, unchanged)
+            renamed = {name: item for name, item in given.items() if name != item}
+            # Where the names are the same, :func:`handed_on` tells.
+            if renamed and (text := prose_of_arguments(applied)):
+                found.append((_renamed(text, renamed), frozenset(renamed.values())))
+            continue
+        called = resolve(node.func, forward.__globals__)
         own = plain_function(called) if isinstance(called, FunctionType) else None
-        if not isinstance(own, FunctionType) or not isinstance(node, ast.Call):
+        if not isinstance(own, FunctionType):
             continue
         if not _of_one_package(own, forward):
             continue
-        given = _given(own, node, unchanged)
+        given = _given(list(inspect.signature(own).parameters), node, unchanged)
         if given and (text := described(own)):
             found.append((_renamed(text, given), frozenset(given.values())))
     return found
+
+
+def texts_where_handed_on(op: Op) -> list[tuple[str, frozenset[str]]]:
+    """What is said of arguments of ``op`` by the Functions that it applies and by plain functions
+    that it calls, each text with these arguments."""
+    same = [(prose_of_arguments(owner), names) for owner, names in handed_on(op) if names]
+    return [*same, *texts_of_callees(op)]
 
 
 def _forward(op: Op) -> tuple[FunctionType | None, ast.FunctionDef | None]:
@@ -80,11 +98,10 @@ def _of_one_package(one: FunctionType, other: FunctionType) -> bool:
     return first == second
 
 
-def _given(called: FunctionType, call: ast.Call, names: set[str]) -> dict[str, str]:
-    """Parameter of what is called → the argument, one of ``names``, that it gets. None where
-    another parameter there has the argument's name, or gets it too: two things of one name can't be
-    told apart."""
-    own = list(inspect.signature(called).parameters)
+def _given(own: list[str], call: ast.Call, names: set[str]) -> dict[str, str]:
+    """Parameter of what is called, one of its ``own`` → the argument, one of ``names``, that it
+    gets. None where another parameter there has the argument's name, or gets it too: two things of
+    one name can't be told apart."""
     starred = [k for k, item in enumerate(call.args) if isinstance(item, ast.Starred)]
     passed = dict(zip(own, call.args[: starred[0]] if starred else call.args, strict=False))
     passed.update({item.arg: item.value for item in call.keywords if item.arg in own})
@@ -110,14 +127,19 @@ def _renamed(text: str, names: dict[str, str]) -> str:
 def _alike(applied: type, call: ast.Call) -> frozenset[str]:
     """The names of arguments of ``call`` that mean the same in the documentation of what it
     applies: those that no other parameter has there."""
+    own = _own_parameters(applied)
+    given = {item.id: place for place, item in enumerate(call.args) if isinstance(item, ast.Name)}
+    return frozenset(n for n, place in given.items() if n not in own or own.index(n) == place)
+
+
+def _own_parameters(applied: type) -> list[str]:
+    """The names of the arguments of a Function's forward."""
     forward = plain_function(getattr(applied, "forward", None))
     tree = syntax(forward) if forward is not None else None
     own = [argument.arg for argument in tree.args.args] if tree is not None else []
     setup = plain_function(getattr(applied, "setup_context", None))
-    if setup is None or setup.__module__.startswith("torch.autograd."):
-        own = own[1:]  # the context
-    given = {item.id: place for place, item in enumerate(call.args) if isinstance(item, ast.Name)}
-    return frozenset(n for n, place in given.items() if n not in own or own.index(n) == place)
+    context = setup is None or setup.__module__.startswith("torch.autograd.")
+    return own[1:] if context else own
 
 
 def _applied(call: ast.Call, space: dict[str, Any]) -> type | None:

@@ -365,3 +365,17 @@ def test_an_argument_that_is_mentioned_begins_no_entry() -> None:
     found = arguments_in("price: that of all flows, above zero; positive", names)
     assert "positive" in found["price"].words
     assert "positive" not in found["flows"].words
+
+
+def test_names_with_shapes_share_what_is_said_of_them() -> None:
+    names = ["cost", "a", "b"]
+    text = (
+        "cost (B, n, m)\n\n    a (B, n), b (B, m): positive weights summing to one, or None."
+    )
+    found = arguments_in(text, names)
+    assert [found[name].axes for name in names] == [("B", "n", "m"), ("B", "n"), ("B", "m")]
+    assert "summing to one" in found["a"].words
+    assert "summing to one" in found["b"].words
+    assert "positive" not in found["cost"].words
+    found = arguments_in("x, y (Tensor): points (N, 3)", ["x", "y"])
+    assert [found[name].axes for name in "xy"] == [("N", "=3"), ("N", "=3")]

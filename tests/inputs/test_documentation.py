@@ -12,6 +12,7 @@ from gradlint.inputs.documentation import (
     documented_binary_labels,
     documented_complex,
     documented_constant,
+    documented_dtype,
     documented_from_one,
     documented_from_zero,
     documented_nonzero,
@@ -57,6 +58,10 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
         ("where id > 0", "d", ""),
         ("where |x| > 0", "x", ""),
         ("x < 0", "x", ""),
+        ("Zero rates at maturities >= 0 (years).", "maturity", "nonnegative"),
+        ("Counts of many weights > 0.", "weight", "positive"),
+        ("step size > 0", "step_size", "positive"),
+        ("Several xs > 0", "x", ""),
     ],
 )
 def test_signs(text: str, name: str, domain: str) -> None:
@@ -391,3 +396,10 @@ def test_words_that_stand_beside_one():
     assert documented_words(said, "sum") == ["mean", "none"]
     assert documented_words(said, "max") == []
     assert documented_words("mean over the batch, or sum", "mean") == []
+
+
+def test_integers_are_those_of_the_argument_beside_which_they_stand() -> None:
+    text = "Quantises x (C, N) with scale (C, 1) and integer zero point (C, 1)."
+    names = ["x", "scale", "zero_point"]
+    assert [documented_dtype(text, name, names) for name in names] == [""] * 3
+    assert documented_dtype("bins (C, 1) int64 and scale (C, 1)", "bins", ["bins"]) == "index"

@@ -9,6 +9,7 @@ from torch.autograd import Function
 
 import gradlint
 from gradlint.inputs._infer import infer
+from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.handed_on import handed_on, prose_about, texts_of_callees
 from gradlint.targets.build import from_object
 
@@ -175,3 +176,49 @@ def test_inputs_are_those_that_a_plain_function_tells_of(op: type[Function], ver
     assert shapes["grid"][-1] == 2
     assert target.verdict == verdict
     assert {item.input for item in target.findings} == ({"grid"} if verdict == "fail" else set())
+
+
+# -- under other names ---------------------------------------------------------------------------
+
+
+class Smoothed(Function):
+    """A running mean over time; x (B, F, T), s (F,)."""
+
+    @staticmethod
+    def forward(ctx, x, s):
+        m = [x[..., 0]]
+        for t in range(1, x.shape[-1]):
+            m.append(torch.lerp(m[-1], x[..., t], s))
+        found = torch.stack(m, -1)
+        ctx.save_for_backward(x, s, found)
+        return found
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s, m = ctx.saved_tensors
+        gx, gs, carry = torch.empty_like(g), torch.zeros_like(s), torch.zeros_like(g[..., 0])
+        for t in range(x.shape[-1] - 1, 0, -1):
+            carry = carry + g[..., t]
+            gx[..., t] = s * carry
+            gs += (carry * (x[..., t] - m[..., t - 1])).sum(0)
+            carry = (1 - s) * carry
+        gx[..., 0] = g[..., 0] + carry
+        return gx, gs
+
+
+class Gained(nn.Module):
+    def __init__(self, bands: int) -> None:
+        super().__init__()
+        self.rate = nn.Parameter(torch.full((bands,), 0.3))
+
+    def forward(self, energy: Tensor) -> Tensor:
+        return energy / (0.5 + Smoothed.apply(energy, self.rate).square())
+
+
+def test_what_is_said_of_it_under_another_name() -> None:
+    """Without a batch the gradient of the rate is the sum over the bands, which is not meant."""
+    assert [names for _, names in texts_of_callees(from_object(Gained))] == [{"energy"}]
+    assert said_of_arguments(from_object(Gained))["energy"].axes == ("B", "F", "T")
+    (report,) = gradlint.check(Gained, seed=0, order=1, select=["GL0", "GL401", "GL706"]).targets
+    assert infer(from_object(Gained), 0)[0].args[0].dim() == 3
+    assert {f.input for f in report.findings if f.severity != "info"} == set()

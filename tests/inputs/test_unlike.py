@@ -117,3 +117,29 @@ def test_a_documented_permutation_is_drawn() -> None:
         other = resized(sample, {(0, 0): size, (1, 0): size}, seed=0)
         assert other is not None
         assert sorted(other.args[1].tolist()) == list(range(size))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_corners_of_triangles_are_different_points(seed: int) -> None:
+    class Normals(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, points, faces):
+            a, b, c = points[faces].unbind(1)
+            ctx.save_for_backward(b - a, c - a)
+            return torch.linalg.cross(b - a, c - a)
+
+        @staticmethod
+        def backward(ctx, g):
+            raise NotImplementedError
+
+    for sample in infer(from_object(Normals), seed):
+        faces = sample.args[1]
+        assert faces.shape[1:] == (3,)
+        assert not some_alike(faces, "corners")
+    ordered = torch.tensor([[0, 1, 2], [2, 0, 3]])
+    drawn = made_unlike(ordered.repeat(4, 1), "corners", torch.Generator().manual_seed(seed))
+    assert len({frozenset(row) for row in drawn.tolist()}) == 4  # all that there are of 4 points
+    even = {(0, 1, 2), (1, 2, 0), (2, 0, 1)}
+    ranks = [tuple(sorted(row).index(corner) for corner in row) for row in drawn.tolist()]
+    assert set(ranks) <= even
+    assert not some_alike(torch.tensor([0, 0, 1]), "corners")

@@ -297,8 +297,8 @@ def _between_equal_points(
 def _between_elements_far_apart(
     subject: Subject, extreme: ExtremePoint, findings: list[Finding]
 ) -> list[Finding]:
-    """``findings`` at large magnitudes; those that are nowhere where the elements of an input are as
-    large and differ by little are explained by that."""
+    """``findings`` at large magnitudes; those that are nowhere where the elements of an input are
+    as large and differ by little are explained by that."""
     if extreme.name != "large" or all(item.grounds.explained for item in findings):
         return findings
     positions = {item.name: k for k, item in enumerate(subject.problem.inputs)}

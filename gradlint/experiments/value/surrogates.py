@@ -27,9 +27,9 @@ from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.staircases import follows_in_the_large
 from gradlint.experiments.value.step_surrogates import is_bump_over_step
 from gradlint.experiments.value.usual_surrogates import (
-    BEYOND,
     BOUNDED,
     ROUNDINGS,
+    passed_through,
     passes_as_identity,
     straight_through,
     usual_surrogates,
@@ -199,7 +199,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
         name = item.input or ""
         if straight.get(name):
             item.help = _STRAIGHT
-            if said and all(straight_through(subject, rounds, k).get(name) for k in BEYOND):
+            if said and passed_through(subject, rounds, [name]):
                 item.grounds = replace(item.grounds, explained="surrogate")
         elif said and name in rounds and not straight and _is_known(subject, name, words):
             item.grounds = replace(item.grounds, explained="surrogate")

@@ -377,6 +377,17 @@ def straight_through(
     return equal
 
 
+def passed_through(subject: Subject, rounds: Collection[str], names: Collection[str]) -> set[str]:
+    """Those of ``names`` whose gradients are what autograd makes of forward with rounding taken as
+    the identity, at the sample and where the inputs that it ``rounds`` exceed bounds."""
+    found = {name for name, equal in straight_through(subject).items() if equal}
+    return {
+        name
+        for name in found.intersection(names)
+        if all(straight_through(subject, rounds, k).get(name) for k in BEYOND)
+    }
+
+
 def same(own: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two gradients are the same up to rounding."""
     if own.shape != other.shape or not own.numel():

@@ -310,6 +310,60 @@ def test_a_fault_beside_binary_weights(
     assert {item.input: item.severity for item in outcome.findings}["x"] in ("error", "warning")
 
 
+class LearnedStep(Function):
+    """Straight-through rounding to the integers of three bits, with a learned step."""
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round().clamp(-4, 3) * step
+
+    @staticmethod
+    def of_step(v):
+        inside = v.round() - v
+        return torch.where(v < -4, -4.0, torch.where(v > 3, 3.0, inside))
+
+    @staticmethod
+    def backward(ctx, g):
+        x, step = ctx.saved_tensors
+        v = x / step
+        return g * ((v >= -4) & (v <= 3)), (g * LearnedStep.of_step(v)).sum_to_size(step.shape)
+
+
+class LearnedStepOffByOne(LearnedStep):
+    """Straight-through rounding to the integers of three bits, with a learned step."""
+
+    @staticmethod
+    def backward(ctx, g):
+        x, step = ctx.saved_tensors
+        v = x / step
+        of_step = LearnedStep.of_step(v) + (v < -4)
+        return g * ((v >= -4) & (v <= 3)), (g * of_step).sum_to_size(step.shape)
+
+
+class Grouped(nn.Module):
+    """One step for each pair of channels, which is laid out anew for the Function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.step = nn.Parameter(torch.tensor([0.4, 0.5], dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function.apply(x.unflatten(-1, (2, 2)), self.step[:, None]).flatten(-2)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"), [(LearnedStep, "info"), (LearnedStepOffByOne, "warning")]
+)
+def test_documented_rounding_with_a_step_of_its_own(
+    probed: Callable[..., Outcome], function: Any, expected: str
+) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), Grouped(function), numbers()))
+    assert {item.input for item in outcome.findings} == {"x", "step"}
+    assert {item.severity for item in outcome.findings} == {expected}
+
+
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
