@@ -57,7 +57,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " guessed object that backward reads and forward does not; NaN where forward divides by"
         " an input that is zero, or that forward returns where inputs were guessed; digits that"
         " cancel at large magnitudes or at a size that gradlint chose; numbers that forward keeps"
-        " in 8 bits for backward; a number moved by gradlint that only backward uses, or below"
+        " in 8 bits for backward; several values that forward puts in one place, at indices chosen"
+        " by gradlint; a number moved by gradlint that only backward uses, or below"
         " which it bounds what it only kept from zero; values chosen by gradlint from which only a"
         " clamp keeps forward finite; an operand that broadcasts where nothing"
         " says that this is meant; a size at"
@@ -230,6 +231,11 @@ POLICY = (
         "info",
         "it takes elements of one input that lie hundreds apart: as large ones and nearer are fine",
         lambda g: g.explained == "far-apart",
+    ),
+    Reason(
+        "info",
+        "forward puts several values in one place there, and which of them stays is not defined",
+        lambda g: g.explained == "overwritten",
     ),
     Reason(
         "info",

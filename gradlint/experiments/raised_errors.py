@@ -282,10 +282,21 @@ def _others_may_avoid(subject: Subject, error: BaseException) -> bool:
     found = explained(subject, error)
     if found is not None and found.slug == "unpack-saved-tensors":
         return not _reads_context(subject, error)
+    if found is not None and found.slug == "none-in-arithmetic":
+        return _none_was_guessed(subject)
     if found is not None:
         return found.slug in _BY_SIZES_AND_VALUES
     # "'Tensor' object has no attribute 'sume'": the argument has the type that it should have.
     return not re.match(r"module '|'Tensor' object has no", error_text(error))
+
+
+def _none_was_guessed(subject: Subject) -> bool:
+    """Whether an argument is None that has no default: nothing says that it may be."""
+    known = subject.op.signature.parameters if subject.op.signature is not None else {}
+    return any(
+        value is None and name in known and known[name].default is inspect.Parameter.empty
+        for name, value in subject.arguments()
+    )
 
 
 def _own_names(subject: Subject) -> set[str]:

@@ -141,6 +141,7 @@ Explanation = Literal[
     "parameter",
     "far",
     "far-apart",
+    "overwritten",
     "estimate",
     "unused",
     "tangent",

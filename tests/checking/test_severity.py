@@ -88,6 +88,7 @@ CASES = {
     "a number of backward only": (Grounds(explained="backward-only"), "info"),
     "a guard that was made large": (Grounds(explained="guard"), "info"),
     "far beyond one sign": (Grounds("extreme", explained="far"), "info"),
+    "overwritten": (Grounds("sample", explained="overwritten"), "info"),
     "far apart": (Grounds("extreme", explained="far-apart"), "info"),
     "digits that cancel": (Grounds("extreme", explained="rounding"), "info"),
     "digits that cancel at a size": (Grounds("other-size", explained="rounding"), "info"),

@@ -369,9 +369,7 @@ def test_an_argument_that_is_mentioned_begins_no_entry() -> None:
 
 def test_names_with_shapes_share_what_is_said_of_them() -> None:
     names = ["cost", "a", "b"]
-    text = (
-        "cost (B, n, m)\n\n    a (B, n), b (B, m): positive weights summing to one, or None."
-    )
+    text = "cost (B, n, m)\n\n    a (B, n), b (B, m): positive weights summing to one, or None."
     found = arguments_in(text, names)
     assert [found[name].axes for name in names] == [("B", "n", "m"), ("B", "n"), ("B", "m")]
     assert "summing to one" in found["a"].words

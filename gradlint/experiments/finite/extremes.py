@@ -33,6 +33,7 @@ from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
 from gradlint.numerics.products import all_finite, rms
 from gradlint.numerics.timing import least_seconds
+from gradlint.targets.nodes import code_of
 from gradlint.trace.op_io import Input, OpRaised
 from gradlint.trace.problem import Problem
 
@@ -290,7 +291,7 @@ def bounds_of(subject: Subject) -> list[float]:
     sources = [getattr(function, name, None) for name in ("forward", "backward")]
     sources = sources if function is not None else [subject.op.defining]
     for source in sources:
-        code = getattr(source, "__code__", None)
+        code = code_of(source)
         found += list(code.co_consts) if code is not None else []
     numbers = [
         float(value)

@@ -22,6 +22,7 @@ import torch
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.said_of_gradients import functions_called
 from gradlint.inputs.documentation import prose
+from gradlint.targets.nodes import code_of
 from gradlint.trace.op_io import OpRaised
 
 #: Kind of gradient → how names and documentation speak of it. What is reversed may be scaled
@@ -106,7 +107,7 @@ def _numbers(subject: Subject) -> Iterator[float]:
     values += [item.value for item in subject.problem.inputs if not item.value.dim()]
     for thing in (owner, *functions_called(owner)):
         for part in (thing, getattr(thing, "forward", None), getattr(thing, "backward", None)):
-            code = getattr(part, "__code__", None)
+            code = code_of(part)
             values += code.co_consts if code is not None else []
     for value in values:
         if isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.targets.nodes import code_of
 from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.op_io import OpRaised
 
@@ -87,8 +88,7 @@ def _has_branch(subject: Subject) -> bool:
 
 def _clamps(subject: Subject) -> bool:
     """Whether the code of backward calls a function that clamps."""
-    backward = getattr(subject.op.function, "backward", None)
-    code = getattr(backward, "__code__", None)
+    code = code_of(getattr(subject.op.function, "backward", None))
     return code is not None and bool(_CLAMPING & set(code.co_names))
 
 

@@ -18,6 +18,7 @@ from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.coarse_storage import right_when_kept_fine
 from gradlint.experiments.value.guarding_clamps import is_guarded
 from gradlint.experiments.value.lost_digits import is_lost_in_rounding
+from gradlint.experiments.value.overwritten import right_without_overwriting
 from gradlint.experiments.value.solver_tolerance import (
     right_when_converged,
     right_with_other_limits,
@@ -70,12 +71,21 @@ def what_explains(
         explained = "stored"
     elif (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position):
         explained = "rounding"
-    elif (chosen or sample.origin == "inferred") and is_guarded(subject):
-        first = not chosen and sample.label == sample.origin
-        explained = "clamped-guess" if first else "clamped"
-    elif sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
-        explained = "called" if backward_calls_stand_in(subject) else "stand-in"
+    elif chosen or sample.origin == "inferred":
+        explained = _by_what_was_chosen(subject, chosen)
     return {} if explained is None else {"explained": explained, "converged": converged}
+
+
+def _by_what_was_chosen(subject: Subject, chosen: bool) -> Explanation | None:
+    """What of arguments that gradlint chose explains a gradient that differs."""
+    sample = subject.sample
+    if right_without_overwriting(subject):
+        return "overwritten"
+    if is_guarded(subject):
+        return "clamped-guess" if not chosen and sample.label == sample.origin else "clamped"
+    if sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
+        return "called" if backward_calls_stand_in(subject) else "stand-in"
+    return None
 
 
 def _when_converged(subject: Subject, position: int, relative_error: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from inspect import unwrap
 from types import FunctionType
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.nn import Module
 from gradlint.inputs.documentation import prose
 from gradlint.model.report import Explanation
 from gradlint.targets.intentions import names_surrogate, tells_of_surrogate
+from gradlint.targets.nodes import code_of
 
 #: How documentation says that a gradient is taken in another geometry than that of the elements:
 #: the natural gradient (Amari 1998) or that of a Riemannian manifold.
@@ -70,7 +72,7 @@ def functions_called(thing: Any) -> list[Any]:
     """The Functions that forward of a module, or a function, names."""
     if isinstance(thing, type) and issubclass(thing, Function):
         return []
-    forward = getattr(thing, "forward", thing)
+    forward = unwrap(getattr(thing, "forward", thing))
     names = getattr(getattr(forward, "__code__", None), "co_names", ())
     space = getattr(forward, "__globals__", {})
     return [space[name] for name in names if _is_own_function(space.get(name))]
@@ -93,7 +95,7 @@ def _appliers(thing: Any) -> list[Any]:
 
 def _applies(thing: Any) -> bool:
     """Whether a function, or forward of a module, calls ``apply`` of something."""
-    code = getattr(getattr(thing, "forward", thing), "__code__", None)
+    code = code_of(getattr(thing, "forward", thing))
     return code is not None and "apply" in code.co_names
 
 
@@ -121,7 +123,7 @@ def _relatives(thing: Any) -> list[Any]:
     if not isinstance(thing, type):
         return []
     bases = [base for base in thing.__mro__[1:] if issubclass(base, Function)]
-    backward = getattr(thing, "backward", None)
+    backward: Any = unwrap(getattr(thing, "backward", thing))
     names = getattr(getattr(backward, "__code__", None), "co_names", ())
     space = getattr(backward, "__globals__", {})
     named = [space[name] for name in names if name in space]

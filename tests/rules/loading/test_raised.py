@@ -467,3 +467,38 @@ def test_what_is_unpacked_may_be_an_argument(
     assert GL004.probe is not None
     (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
     assert finding.severity == expected
+
+
+class Sized(Function):
+    """Forward does nothing with its second argument, backward reads it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
+        ctx.group = group
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return g * ctx.group.size, None
+
+
+class SizedByDefault(Sized):
+    """Near it: None is the author's own default."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, group: Any = None) -> Tensor:
+        ctx.group = group
+        return x * 1.0
+
+
+@pytest.mark.parametrize(("op", "severity"), [(Sized, "warning"), (SizedByDefault, "error")])
+def test_none_that_was_guessed_may_be_at_fault(
+    probed: Callable[..., Outcome], subject: Callable[..., Any], op: Any, severity: str
+) -> None:
+    bound = subject(op, X.double().requires_grad_(), None)
+    bound.sample = replace(bound.sample, origin="inferred")
+    assert GL004 is not None
+    assert GL004.probe is not None
+    (finding,) = as_loud_as_evidence(GL004.probe(bound)).findings
+    assert finding.severity == severity
+    assert "'NoneType' object has no attribute 'size'" in finding.message

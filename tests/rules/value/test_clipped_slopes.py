@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.model.rule import Outcome
@@ -23,6 +24,16 @@ class Exponential(Function):
         return x.exp()
 
     @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * x.clamp(-3.0, 3.0).exp()
+
+
+class ExponentialOnce(Exponential):
+    """Wrapped as many are: what clamps is inside of the wrapper."""
+
+    @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return grad * x.clamp(-3.0, 3.0).exp()
@@ -138,6 +149,7 @@ class Bent(Toe):
     ("op", "severities"),
     [
         (Exponential, {"info"}),
+        (ExponentialOnce, {"info"}),
         (Saturated, {"info"}),
         (Zeroed, {"error"}),
         (Shifted, {"error"}),
