@@ -47,6 +47,7 @@ from gradlint.inputs._plan import (
     ValueGuess,
 )
 from gradlint.inputs._proposals import Proposal, first_plan
+from gradlint.inputs._recurrences import plans_of_recurrences
 from gradlint.inputs._repairs import repairs
 from gradlint.inputs._sparse_parts import plans_of_sparse_parts
 from gradlint.inputs.documentation import documented_complex, documented_real, prose
@@ -81,6 +82,9 @@ _PATIENCE = {1: 40, 2: 40, 3: 24, 4: 14, 5: 6}
 #: Likewise where all went well, but the engine had to sum a gradient to the shape of its input:
 #: forward may have broadcast by accident.
 _PATIENCE_REDUCED = 16
+#: Cost of numbers beside a series, where nothing has failed yet (heuristic: less than to give all
+#: tensors one shape).
+_OF_NUMBERS = 0.5
 #: How much more a plan may cost that is preferred only because backward goes better with it.
 _MOST_EXTRA_COST = 1.3
 #: Plans whose costs differ by at most this are about as likely. Less than a move costs, so that a
@@ -121,7 +125,7 @@ _TOO_FEW_AXES = re.compile(
     r"too many indices|to unpack|Dimension out of range|number of dimensions"
 )
 _SHOULD_BE_SCALAR = re.compile(
-    r"cannot be converted to Scalar|only one element|single element"
+    r"cannot be converted to Scalar|only one element|single element|^expand\(.*, size=\[\]\)"
     r"|shape '\[[\d, ]+\]' is invalid for input of size 1$"
 )
 
@@ -178,6 +182,8 @@ class Search:
         self.proposals = proposals
         #: Of what forward calls all parts: without any it does nothing.
         self._parts = called_parts(op)
+        #: Plans with numbers beside a series, for when backward raises with other shapes.
+        self._series: list[Plan] = []
         #: Whether there are functions to pass as these parts.
         self._called = False
         self.seed = seed
@@ -266,7 +272,10 @@ class Search:
         blocks = list(plans_of_blocks(self.op, first))
         self._called = bool(blocks)
         sparse = plans_of_sparse_parts(self.op, first)
-        for plan in (first, *examples, *made_with, *blocks, *sparse, *_alternatives(first)):
+        self._series = list(plans_of_recurrences(self.op, self.evidence, first))
+        series = [replace(plan, cost=plan.cost + _OF_NUMBERS) for plan in self._series]
+        found = (first, *examples, *made_with, *blocks, *sparse, *series, *_alternatives(first))
+        for plan in found:
             self._push(_Candidate(plan))
 
     def _hopeless(self) -> bool:
@@ -436,13 +445,15 @@ class Search:
             yield from _differentiable(plan)
             yield from self._neighbours(plan, [])
         elif trial.score == 2:
-            yield from _domains(plan, self._mentioned)
+            # Forward takes these shapes, and they come to nothing: they may not be meant.
+            yield from (*self._series, *_domains(plan, self._mentioned))
             yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             failed = FailedAttempt(plan, trial.failure, self.evidence)
             # A square matrix would hide the very mistake that made backward fail.
             most = 99 if _wants_square(trial.failure.text) else plan.squares()
-            yield from (child for child in repairs(failed) if child.squares() <= most)
+            repaired = (child for child in repairs(failed) if child.squares() <= most)
+            yield from (*self._series, *repaired)
             misfit = GRADIENT_SHAPE_ERROR.search(trial.failure.text)
             if misfit is None:
                 yield from other_ranks(plan)

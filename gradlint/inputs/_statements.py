@@ -222,6 +222,11 @@ class References(ast.NodeVisitor):
             ranked.rank(first + 1, 2.5)
 
 
+#: Weight of the evidence for a mask where the code asks whether an element of it is true
+#: (heuristic: numbers are compared with something).
+_ASKED = 4.0
+
+
 class Statements(References):
     """Reads assignments, conditions and loops."""
 
@@ -459,6 +464,10 @@ class Statements(References):
         elif isinstance(test, ast.Call):
             if isinstance(test.func, ast.Name) and test.func.id == "isinstance" and sure:
                 self._isinstance(test, 6.0 if holds else -3.0)
+        elif isinstance(test, ast.Subscript) and isinstance(test.slice, (ast.Name, ast.BinOp)):
+            found = self.parameter(test.value)
+            if found is not None:
+                found.say("mask", _ASKED)  # ``if seen[t]``
         else:
             found = self.parameter(test)
             if found is not None:
