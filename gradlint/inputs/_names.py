@@ -233,6 +233,12 @@ _INTS: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("qp qmax quant_max *_max max_* high", (3, 7)),
     ("ignore_*", (-100,)),
     ("seed", (0,)),
+    # What indices point to: of two nodes, all edges between them are alike.
+    (
+        "num?nodes n_nodes num?segments n_segments num?groups num?graphs n_graphs num?vertices "
+        "n_vertices num?atoms n_atoms dim_size num?bins n_bins num?items num?users",
+        (3, 4, 2),
+    ),
     ("levels nlevels n_levels num?levels", (4, 2)),
     ("*end* stop", (3, 100)),
 )

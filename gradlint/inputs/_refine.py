@@ -703,7 +703,7 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
             if repaired is None and is_tensor:
                 repaired = _repaired_apart(search, other)
                 apart = repaired is not None
-            if repaired is not None:
+            if repaired is not None and not _undoes(repaired.plan, other, label):
                 other, outcome = repaired.plan, repaired.trial
         if is_tensor and not apart and (outcome.shapes != trial.shapes or outcome.reduced):
             name = label.split(" ")[0]
@@ -711,6 +711,13 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
             yield label, other, outcome
+
+
+def _undoes(repaired: Plan, wanted: Plan, label: str) -> bool:
+    """Whether a repair gives an argument another value than the one that a ``label`` like
+    "mask=None" tells of."""
+    name, equal, _ = label.partition("=")
+    return bool(equal) and name in wanted.names and repaired.guess(name) != wanted.guess(name)
 
 
 def _repaired_apart(search: Search, plan: Plan) -> Found | None:

@@ -342,8 +342,25 @@ def _plausible(
         return True
     if any(set(named) <= places for places in _PLACES):
         return shaped
+    if _are_elements(named):
+        return False
     terms = [term.lstrip("0123456789") for axis in named for term in re.split(r"[-+*/]+", axis)]
     return shaped or all(not term or _AXIS_WORDS.fullmatch(term) for term in terms)
+
+
+#: Names of numbers rather than of axes: of coordinates, "(fx, fy, cx, cy)", and of several alike.
+_COORDINATE, _NUMBERED = re.compile(r"[a-z]{1,2}[xyz]"), re.compile(r"[a-z]\d")
+
+#: Numbered names of at least two letters that are no axes (heuristic: "(n1, d2)" may be two).
+_MOST_NUMBERED_AXES = 3
+
+
+def _are_elements(named: Sequence[str]) -> bool:
+    """Whether these are the elements of a vector: "(fx, fy, cx, cy)", "(k1, k2, p1, p2)"."""
+    if len(named) > 1 and all(map(_COORDINATE.fullmatch, named)):
+        return True
+    several = len(named) > _MOST_NUMBERED_AXES and len({name[0] for name in named}) > 1
+    return several and all(map(_NUMBERED.fullmatch, named))
 
 
 def _of_one_shape(

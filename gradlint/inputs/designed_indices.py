@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -12,6 +13,7 @@ from gradlint.inputs._source import plain_function, syntax
 from gradlint.inputs.designed import (
     Designed,
     domain_of,
+    exchanged,
     replaced,
 )
 from gradlint.inputs.documentation import (
@@ -36,6 +38,8 @@ def other_indices(
         repeat: whether an index may occur twice.
         from_the_end: whether indices below zero may be tried.
     """
+    if repeat:
+        yield from _grouped_otherwise(op, sample)
     for name, tensor in sample.named_tensors(op.signature):
         if domain_of(sample, name) != "indices" or tensor.numel() < 2:
             continue
@@ -54,6 +58,51 @@ def other_indices(
             values = tensor.reshape(-1)
             mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+def _grouped_otherwise(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with edges that have no other grouping by their targets where they have the same
+    by their sources: there, what is summed over the one is summed over the other as well. Edges
+    are the rows or columns of one tensor, or two tensors beside each other."""
+    found = [
+        (name, tensor)
+        for name, tensor in sample.named_tensors(op.signature)
+        if domain_of(sample, name) == "indices" and tensor.numel() >= 2
+    ]
+    for name, tensor in found:
+        if tensor.dim() == 2 and 2 in tensor.shape:
+            ends = tensor if tensor.shape[0] == 2 else tensor.t()
+            other = _other_edges(ends[0], ends[1])
+            if other is not None:
+                made = other if tensor.shape[0] == 2 else other.t()
+                label = f"where `{name}` has other targets for one source"
+                yield replaced(sample, tensor, made, label)
+    for (one, first), (two, second) in itertools.combinations(found, 2):
+        if first.dim() == second.dim() == 1 and first.shape == second.shape:
+            other = _other_edges(first, second)
+            if other is not None:
+                changed = {id(first): other[0], id(second): other[1]}
+                label = f"where `{two}` differs for one `{one}`"
+                yield Designed(exchanged(sample, changed, label, "same"), {})
+
+
+def _other_edges(sources: torch.Tensor, targets: torch.Tensor) -> torch.Tensor | None:
+    """Two rows: edges from 0 to 1, from 0 to 2, from 1 to 2, and so on; None where both already
+    group the edges differently, or where there are too few of them or of what they point to."""
+    # Both may point into one axis: then they reach about as far.
+    low, high = sorted((int(sources.max()), int(targets.max())))
+    if len(sources) < 3 or low < 1 or high < 2 or min(sources.min(), targets.min()) < 0:
+        return None
+    if _grouping(sources) != _grouping(targets):
+        return None
+    edges = torch.tensor([[0, 0, 1], [1, 2, 2]], device=sources.device)
+    return edges[:, torch.arange(len(sources), device=sources.device) % 3].to(sources.dtype)
+
+
+def _grouping(indices: torch.Tensor) -> list[int]:
+    """For each index the place where it occurs first."""
+    values = indices.tolist()
+    return [values.index(value) for value in values]
 
 
 def _crowded(

@@ -376,6 +376,10 @@ def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
         yield introduced.split(rest)[0]
 
 
+#: Before an interval: what lies outside of it is taken as well.
+_BY_FORWARD = re.compile(r"(?i)\b(?:limit|clamp|clip|truncat|saturat)\w*\s+(?:\w+\s+){0,3}$")
+
+
 def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
     """The domain that ``text`` gives for a tensor by an interval, "alpha: (R, S) opacities in
     [0, 1)" or "0 < s <= 1"; "" where it gives none."""
@@ -389,7 +393,7 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
         return "small"
     for clause in clauses(text, name, names):
         found = re.search(rf"[\[(]\s*{number}\s*,\s*(?:{number}|\+?(inf|∞|oo)\w*)\s*[\])]", clause)
-        if found:
+        if found and not _BY_FORWARD.search(clause[: found.start()]):
             end = math.inf if found.group(3) else float(found.group(2))
             if domain := _INTERVALS.get((float(found.group(1)), end), ""):
                 return domain

@@ -180,6 +180,41 @@ def test_pairs_of_indices_repeat_within_the_sizes_that_each_row_indexes():
     assert {tuple(pair) for pair in single.T.tolist()} == {(2, 4)}
 
 
+def grouping(indices):
+    values = indices.tolist()
+    return [values.index(value) for value in values]
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_edges_that_group_alike_get_other_targets(across):
+    edges = torch.tensor([[0, 2, 2, 0], [1, 0, 0, 1]])
+    given = sample(randn(3, 4), edges.T if across else edges, x="all reals", index="indices")
+    found = list(other_indices(op_of(picked), given, repeat=True, from_the_end=False))
+    (other,) = (item for item in found if "other targets" in item.sample.label)
+    sources, targets = other.sample.args[1].T if across else other.sample.args[1]
+    assert grouping(sources) != grouping(targets)
+    assert not bool((sources == targets).any())
+    assert int(torch.stack([sources, targets]).max()) <= 2
+    for near in ([[0, 2, 2, 0], [1, 0, 1, 1]], [[0, 1, 1], [1, 0, 0]], [[0, 0], [1, 1]]):
+        given = sample(randn(3, 4), torch.tensor(near), x="all reals", index="indices")
+        found = other_indices(op_of(picked), given, repeat=True, from_the_end=False)
+        assert not any("other targets" in item.sample.label for item in found)
+
+
+def gathered(x, source, target):
+    return x[source] * x[target]
+
+
+def test_sources_and_targets_apart_that_group_alike():
+    args = randn(3, 4), torch.tensor([0, 2, 2]), torch.tensor([1, 0, 0])
+    domains = {"x": "all reals", "source": "indices", "target": "indices"}
+    given = Sample("s", "inferred", args, domains=domains)
+    found = list(other_indices(op_of(gathered), given, repeat=True, from_the_end=False))
+    (other,) = (item for item in found if "differs for one" in item.sample.label)
+    _, sources, targets = other.sample.args
+    assert grouping(sources) != grouping(targets)
+
+
 def between(x, index):
     return (x[index[:, 0]] - x[index[:, 1]]).norm(dim=1)
 

@@ -48,6 +48,9 @@ def codes(thing: object) -> set[str]:
         ("alpha lies in (0, inf)", "positive"),
         ("where |alpha| < 1", "small"),
         ("alpha: (0, 1, 2) order of the axes", ""),
+        ("of alpha, limited to [0, 1] first", ""),
+        ("alpha is clamped to the range [0, 1]", ""),
+        ("alpha is in [0, 1], where it is clipped", "unit"),
     ],
 )
 def test_interval_is_that_of_the_parameter_it_stands_with(text, domain):
@@ -603,3 +606,18 @@ class AlwaysBiased(Biased):
 def test_an_argument_without_a_default_is_left_out_where_forward_asks(op, labels):
     found = {sample.label for sample in infer(from_object(op), 0)}
     assert found == {"inferred"} | labels
+
+
+class NeedsBias(Biased):
+    """Doubles x (N, D); bias (D,) is asked for, and needed all the same."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        width = x.shape[1] if bias is None else len(bias)
+        ctx.biased = True
+        return 2 * x[:, :width] + bias.reshape(1, width)
+
+
+def test_a_label_says_what_the_sample_has():
+    """What a repair gives back was not left out."""
+    assert [sample.label for sample in infer(from_object(NeedsBias), 0)] == ["inferred"]
