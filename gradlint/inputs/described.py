@@ -433,6 +433,14 @@ def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
     return shapes if len(shapes) == len(found) == count > 1 else []
 
 
+def only_shape(text: str) -> tuple[str, ...]:
+    """The only shape in ``text``, whatever it is said of; empty where there are more, or none."""
+    shapes = [
+        axes for match, axes in _candidates(text, "", ()) if _plausible(match, axes, shaped=False)
+    ]
+    return shapes[0] if len(shapes) == 1 else ()
+
+
 def _words_of(name: str, text: str, entries: dict[str, str], names: Sequence[str]) -> str:
     """What is said of an argument, without what is denied of it."""
     parts = [entries.get(name, "")]

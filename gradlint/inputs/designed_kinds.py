@@ -72,13 +72,18 @@ def with_equal_eigenvalues(op: Op, sample: Sample) -> Iterator[Designed]:
             yield replaced(sample, tensor, flat, label, "special")
 
 
+#: Domains of what stays real beside complex numbers: a weight, a width.
+_STAY_REAL = (DOMAINS["positive"], "nonnegative")
+
+
 def as_complex(
     op: Op, sample: Sample, *, expected: bool, real: Collection[str] = ()
 ) -> Iterator[Designed]:
-    """``sample`` with complex numbers in place of all real ones but ``real``, if none is there and
-    they are ``expected`` or documented; as inputs of another kind where documentation tells of an
-    operation on complex numbers, and there are two tensors or more, which may be their parts. Not
-    where complex numbers are documented and a last axis of size 2 may hold them."""
+    """``sample`` with complex numbers in place of all real ones but ``real`` and those that have a
+    sign, if none is there and they are ``expected`` or documented; as inputs of another kind where
+    documentation tells of an operation on complex numbers, and there are two tensors or more, which
+    may be their parts. Not where complex numbers are documented and a last axis of size 2 may hold
+    them."""
     text = prose(op.defining) if op.defining is not None else ""
     if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
         return
@@ -94,6 +99,8 @@ def as_complex(
             imaginary = 0.7 * moved.reshape(tensor.shape)
             if domain == DOMAINS["spd"]:
                 imaginary = HERMITIAN * (imaginary - imaginary.mT)
+            elif domain in _STAY_REAL:
+                continue
             elif domain != DOMAINS["real"]:
                 return
             made = torch.complex(tensor.detach(), imaginary)

@@ -283,12 +283,22 @@ def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Des
             yield Designed(exchanged(sample, exchange, label, kind), {})
 
 
+#: The smallest threshold that data may lie around (heuristic: smaller ones, as the smallest normal
+#: numbers, keep a divisor from zero).
+_LEAST_THRESHOLD = 1e-30
+
+
+def is_tiny(threshold: float) -> bool:
+    """Whether a threshold is not zero, and no data lie around it."""
+    return 0.0 < abs(threshold) < _LEAST_THRESHOLD
+
+
 def around(op: Op, sample: Sample, thresholds: Sequence[float]) -> Iterator[Designed]:
     """``sample`` with elements on both sides of all ``thresholds``, and beyond them."""
     exchange, shown = {}, set()
     for name, tensor in sample.named_tensors(op.signature):
         low, high = _BOUNDS.get(domain_of(sample, name), (0.0, 0.0))
-        marks = sorted({mark for mark in thresholds if low < mark < high})
+        marks = sorted({mark for mark in thresholds if low < mark < high and not is_tiny(mark)})
         if is_floating(tensor) and tensor.numel() > 1 and marks:
             exchange[id(tensor)] = leaf_like(_scattered(tensor.detach(), marks, low, high), tensor)
             shown |= set(marks)

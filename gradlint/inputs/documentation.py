@@ -68,6 +68,18 @@ def shapes_in(text: str) -> list[tuple[str, ...]]:
     return found
 
 
+def documented_least(text: str, axis: str) -> int:
+    """The least size that ``text`` gives for an axis by its name, "series (batch, time), time > 1",
+    "n >= 3", "at least 2 frames"; 0 where it gives none."""
+    own = rf"(?<![\w.|]){re.escape(axis)}"
+    if found := re.search(rf"{own}\s*(>=?|≥)\s*(\d+)(?!\w|\.\d)", text):
+        return int(found[2]) + (found[1] == ">")
+    if found := re.search(rf"(?<![\w.])(\d+)\s*(<=?|≤)\s*{re.escape(axis)}(?!\w)", text):
+        return int(found[1]) + (found[2] == "<")
+    found = re.search(rf"(?i)\bat least (\d+|two|three)\s+{re.escape(axis)}(?!\w)", text)
+    return {"two": 2, "three": 3}.get(found[1].lower()) or int(found[1]) if found else 0
+
+
 def names_axis(text: str, name: str) -> bool:
     """Whether ``text`` shows a shape of which ``name`` is an axis: "(L, D) -> (out_len, D)"."""
     shapes = (match.group(1).split(",") for match in _SHAPE.finditer(text))
@@ -277,7 +289,7 @@ def documented_complex(text: str) -> bool:
 #: In a clause about an argument: it is held constant.
 _CONSTANT = re.compile(
     r"(?i)(?<!not )\b(?:taken|treated|regarded|held|kept|considered|used|seen)\s+(?:as\s+)?"
-    r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+constants?(?=\s*(?:$|[,)(]))"
+    r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+(?:an?\s+)?constants?(?=\s*(?:$|[,)(]))"
     r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b"
     r"|\bno gradients?\s+(?:flows?|for|to)\b"
     r"|\b(?:never|(?:must|may|can|should|need|will)\s*not)\s+(?:requires?|needs?)\s+"

@@ -21,6 +21,7 @@ from gradlint.inputs.designed_arguments import (
 )
 from gradlint.inputs.designed_broadcasts import broadcast
 from gradlint.inputs.designed_indices import indexes_one, other_indices
+from gradlint.inputs.designed_kinds import as_complex
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_values import around, nearer, other_values
 from gradlint.inputs.samples import samples_for
@@ -213,6 +214,28 @@ def test_sources_and_targets_apart_that_group_alike():
     (other,) = (item for item in found if "differs for one" in item.sample.label)
     _, sources, targets = other.sample.args
     assert grouping(sources) != grouping(targets)
+
+
+def test_no_data_lie_around_what_only_keeps_from_zero():
+    given = sample(randn(4, 3), x="all reals")
+    assert list(around(op_of(pooled), given, [torch.finfo(torch.float64).tiny])) == []
+    (found,) = around(op_of(pooled), given, [1e-300, 0.0])
+    assert found.sample.label == "where values are on both sides of 0"
+
+
+def faded(x, lam):
+    """x (N,), complex or real, over 1 + lam."""
+    return x / (1 + lam)
+
+
+def test_what_has_a_sign_stays_real_beside_complex_numbers():
+    args = randn(4).requires_grad_(), torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    domains = {"x": "all reals", "lam": "nonnegative"}
+    given = Sample("s", "inferred", args, domains=domains)
+    (found,) = as_complex(op_of(faded), given, expected=True)
+    x, lam = found.sample.args
+    assert x.is_complex()
+    assert not lam.is_complex()
 
 
 def between(x, index):

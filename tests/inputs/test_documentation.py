@@ -15,6 +15,7 @@ from gradlint.inputs.documentation import (
     documented_dtype,
     documented_from_one,
     documented_from_zero,
+    documented_least,
     documented_nonzero,
     documented_range,
     documented_real,
@@ -262,6 +263,8 @@ def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
         ("x and gain are (N, L); gain is not differentiated", True),
         ("The gain will never require grad so we return None for it.", True),
         ("gain must not require a gradient", True),
+        ("The gain (N,) is a constant. x is not", True),
+        ("gain is a constant times two", False),
         ("None where gain does not require grad", False),
         ("x will never require grad; gain: (N,)", False),
         ("gain: a constant (per head)", False),
@@ -403,3 +406,19 @@ def test_integers_are_those_of_the_argument_beside_which_they_stand() -> None:
     names = ["x", "scale", "zero_point"]
     assert [documented_dtype(text, name, names) for name in names] == [""] * 3
     assert documented_dtype("bins (C, 1) int64 and scale (C, 1)", "bins", ["bins"]) == "index"
+
+
+@pytest.mark.parametrize(
+    ("text", "axis", "least"),
+    [
+        ("series (batch, time, channels), time > 1.", "time", 2),
+        ("x (N, T), T >= 3", "T", 3),
+        ("with 2 <= n", "n", 2),
+        ("at least two frames", "frames", 2),
+        ("rate > 0.5 in x (T,)", "T", 0),
+        ("runtime > 1", "time", 0),
+        ("time > 1.5 s", "time", 0),
+    ],
+)
+def test_least_sizes(text: str, axis: str, least: int) -> None:
+    assert documented_least(text, axis) == least

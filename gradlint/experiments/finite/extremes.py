@@ -20,6 +20,7 @@ from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
+from gradlint.inputs import _names
 from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import (
     documented_ball,
@@ -260,7 +261,7 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
         sign = documented_sign(text, item.name, names)
         if documented_ball(text, item.name, names) and is_in_ball(item.value):
             return CONFINED["ball"]
-        return sign or _told_domain(told, item.value) or known
+        return sign or _told_domain(told, item.value) or _named_domain(item) or known
 
     return [
         replace(
@@ -269,6 +270,13 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
         )
         for item in subject.problem.inputs
     ]
+
+
+def _named_domain(item: Input) -> str:
+    """The domain of an input that is positive by its name, as a mass is, and by its values."""
+    positive = not item.value.is_complex() and bool((item.value > 0).all())
+    named = _names.is_quantity(item.name.rpartition(".")[2])
+    return DOMAINS["positive"] if positive and named else ""
 
 
 def _told_domain(told: str, value: torch.Tensor) -> str:

@@ -32,8 +32,14 @@ from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread
 from gradlint.experiments.rounding_only import changes_as_much
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.described import ANY, said_of_arguments
-from gradlint.inputs.documentation import documented_ranks, prose, sizes_in_words
+from gradlint.inputs.described import ANY, only_shape, said_of_arguments
+from gradlint.inputs.documentation import (
+    described,
+    documented_least,
+    documented_ranks,
+    prose,
+    sizes_in_words,
+)
 from gradlint.inputs.resized import (
     Axis,
     repeats_indices,
@@ -180,6 +186,7 @@ class SizeTrials:
             for size, axes in tied_axes(subject.sample).items()
             if (kept := [axis for axis in axes if axis not in numbered])
         }
+        self._least = documented_least_sizes(subject)
         self.tried: list[SizeTrial] = []
         self.refused: list[str] = []
         self.unread: list[SizeTrial] = []
@@ -258,6 +265,8 @@ class SizeTrials:
         """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
         them where the op refuses, or fails, without."""
         change = self._axes(sizes)
+        if any(size < self._least.get(axis, 0) for axis, size in change.items()):
+            return None
         found: JudgementElsewhere | None = None
         words = ""
         unread: set[Axis] = set()
@@ -672,6 +681,26 @@ def documented_numbers(subject: Subject) -> set[Axis]:
             if axis == f"={tensor.shape[place]}":
                 found.add((order[id(tensor)], place))
     return found
+
+
+def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
+    """The axes for which the documentation gives a least size above one, and that size. The only
+    shape in it is that of the first tensor."""
+    defining = subject.op.defining
+    text = described(defining) if defining is not None else ""
+    known = said_of_arguments(subject.op)
+    named = subject.sample.named_tensors(subject.op.signature)
+    axes = {name: item.axes for name, item in known.items() if not ANY & set(item.axes)}
+    if not any(axes.values()) and named:
+        axes = {named[0][0]: only_shape(text)}
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(subject.sample))}
+    return {
+        (order[id(tensor)], place): least
+        for name, tensor in named
+        if len(axes.get(name, ())) == tensor.dim()
+        for place, axis in enumerate(axes.get(name, ()))
+        if (least := documented_least(text, axis)) > 1
+    }
 
 
 def documented_products(subject: Subject) -> set[Axis]:

@@ -104,6 +104,7 @@ from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
+from gradlint.targets.nodes import LIBRARY_FUNCTIONS
 from gradlint.trace.problem import Problem
 from gradlint.trace.record import record
 
@@ -178,7 +179,20 @@ def _inside(subject: Subject) -> Iterator[Finding]:
             found = list(_taken_as_constant(subject, item, slope))
         elif is_chosen(subject, item, leaf):
             found = [_meant(subject, item, slope, why_gradient_meant(subject, item))]
-        yield from (replace(one, input=subject.problem.inputs[leaf].name) for one in found)
+        yield from (_of_input(subject, one, item, leaf) for one in found)
+
+
+def _of_input(subject: Subject, finding: Finding, item: ReturnedGradient, leaf: int) -> Finding:
+    """``finding`` on an argument of a Function inside as one on the input that it is. The Function
+    of a custom operator has no names for its arguments."""
+    name = subject.problem.inputs[leaf].name
+    found = replace(finding, input=name)
+    if is_called_constant(subject, name):
+        found = replace(found, grounds=replace(found.grounds, explained="constant"))
+    if item.node.function.__module__ == LIBRARY_FUNCTIONS:
+        words = [text.replace(item.name, name) for text in (found.message, found.help)]
+        found = replace(found, message=words[0], help=words[1])
+    return found
 
 
 def _inferred(subject: Subject) -> Iterator[Finding]:

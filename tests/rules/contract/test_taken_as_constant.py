@@ -466,3 +466,36 @@ def test_inputs_that_were_given_are_meant_from_outside_too() -> None:
     x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     report = gradlint.check(product, inputs=(x, y), select=["GL103"], seed=0)
     assert [f.severity for t in report.targets for f in t.findings] == ["error"]
+
+
+@torch.library.custom_op("taken_as_constant::weighted", mutates_args=())
+def weighted(x: Tensor, window: Tensor) -> Tensor:
+    return x * window
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[1])
+
+
+weighted.register_autograd(
+    lambda ctx, grad: (grad * ctx.saved_tensors[0], None), setup_context=_keep
+)
+
+
+def windowed(x: Tensor, window: Tensor) -> Tensor:
+    """x (N,) in a window. The window (N,) is a constant."""
+    return weighted(x, window)
+
+
+def unwindowed(x: Tensor, window: Tensor) -> Tensor:
+    """x (N,) in a window (N,)."""
+    return weighted(x, window)
+
+
+@pytest.mark.parametrize(("op", "severity"), [(windowed, "info"), (unwindowed, "warning")])
+def test_a_constant_of_a_custom_operator_has_the_name_that_it_is_documented_by(
+    op: Any, severity: str
+) -> None:
+    found = gradlint.check(op, seed=0, order=1, select=["GL103"]).findings
+    assert [(item.severity, item.input) for item in found] == [(severity, "window")]
+    assert found[0].message.startswith("no gradient for `window`: ")

@@ -1504,3 +1504,34 @@ def test_nan_that_takes_elements_far_apart_is_information(
     found = probed(GL302, op, *(item.double() for item in args)).findings
     large = [item for item in found if "magnitudes" in item.message]
     assert {decided(item.severity, item.grounds)[0] for item in large} == severities
+
+
+class Discounted(Function):
+    """Backward divides by the price, which is never zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, spot: Tensor) -> Tensor:
+        y = x.sum() * spot
+        ctx.save_for_backward(x, spot, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, spot, y = ctx.saved_tensors
+        return (g * spot).expand_as(x), (g * y / spot).sum()
+
+
+class Shifted(Discounted):
+    """The same of something that may be."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shift: Tensor) -> Tensor:
+        return Discounted.forward(ctx, x, shift)
+
+
+@pytest.mark.parametrize(("op", "inputs"), [(Discounted, set()), (Shifted, {"shift"})])
+def test_what_is_positive_by_its_name_is_not_zero(
+    probed: Callable[..., Outcome], op: Any, inputs: set[str]
+) -> None:
+    outcome = probed(GL302, op, X.double(), torch.tensor(1.7, dtype=torch.float64))
+    assert {item.input for item in outcome.findings if "zero" in item.message} == inputs

@@ -896,3 +896,30 @@ def test_a_filter_that_is_longer_than_what_it_filters(
     found = probe(probed, "GL706", op, torch.randn(3, 4), torch.randn(3, 5)).findings
     shrunk = [item for item in found if "`u` has shape [3, 1]" in item.message]
     assert [item.grounds.explained for item in shrunk] == [explained]
+
+
+class Neighbours(Function):
+    """Neighbours along time, the ends repeated; right for two steps or more."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + torch.cat([x[:, 1:], x[:, -1:]], 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        if g.shape[1] == 1:
+            return g.clone()
+        return torch.cat([g[:, :1], g[:, 1:-1] + g[:, :-2], 2 * g[:, -1:] + g[:, -2:-1]], 1)
+
+
+class NeighboursOfTwo(Neighbours):
+    """Neighbours in series (batch, time, channels), time > 1."""
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(Neighbours, "fail"), (NeighboursOfTwo, "pass")])
+def test_sizes_below_the_documented_least_are_not_tried(
+    probed: Callable[..., Outcome], op: Any, verdict: str
+) -> None:
+    x = torch.randn(2, 5, 2, dtype=torch.float64)
+    assert probed(by_code("GL401"), op, x).verdict == "pass"
+    assert probed(by_code("GL706"), op, x).verdict == verdict
