@@ -278,6 +278,25 @@ def _give_parameters(found: list[Evidence]) -> None:
             item.suggest(ClosureModule(len(found) - 1, place, len(owners)), first=True)
 
 
+def _take_as_constants(forward: Callable[..., Any], found: list[Evidence]) -> None:
+    """What a module or a function detaches wherever it uses it is a constant to it, but for the
+    first argument: ``_Choice.apply(logits, noise.detach())``."""
+    tree = syntax(forward)
+    if tree is None:
+        return
+    for item in found[1:]:
+        parents = [
+            parent
+            for parent in ast.walk(tree)
+            for child in ast.iter_child_nodes(parent)
+            if isinstance(child, ast.Name) and child.id == item.name
+        ]
+        used = [p for p in parents if not isinstance(p, (ast.Compare, ast.Assign))]
+        detached = [p for p in used if isinstance(p, ast.Attribute) and p.attr == "detach"]
+        if used and len(detached) == len(used):
+            item.differentiable = False
+
+
 def _read_code(op: Op, found: list[Evidence]) -> None:
     forward, owner = _forward(op)
     if forward is None:
@@ -309,6 +328,8 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
                 item.beyond = set(item.read) - known[item.name]
             read_returns(backward, found)
             _as_many_as_outputs(backward, found)
+    if op.function is None:
+        _take_as_constants(forward, found)
     read_docs([forward, owner], found)
     _beside_laid(found)
     _read_casts(found)

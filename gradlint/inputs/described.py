@@ -345,7 +345,9 @@ def _plausible(
     if _are_elements(named):
         return False
     terms = [term.lstrip("0123456789") for axis in named for term in re.split(r"[-+*/]+", axis)]
-    return shaped or all(not term or _AXIS_WORDS.fullmatch(term) for term in terms)
+    known = sum(not term or bool(_AXIS_WORDS.fullmatch(term)) for term in terms)
+    # "emissions (batch, time, tags)": most of them are axes.
+    return shaped or known == len(terms) or (close and 2 * known > len(terms))
 
 
 #: Names of numbers rather than of axes: of coordinates, "(fx, fy, cx, cy)", and of several alike.

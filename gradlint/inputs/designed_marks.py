@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ from gradlint.inputs import _names
 from gradlint.inputs.designed import Designed, domain_of, exchanged, replaced
 from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.inputs.designed_constructions import constructed
+from gradlint.inputs.documentation import clauses
+from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 from gradlint.targets.signature import signature_of
@@ -33,6 +36,7 @@ def marked_labels(op: Op, sample: Sample) -> Iterator[Designed]:
     ]
     labels = [(n, t) for n, t in indices if domain_of(sample, n) == "indices"]
     yield from _held(op, sample, labels)
+    yield from _documented(op, sample, labels)
     for argument, value, made in _marks(op, sample) if indices else ():
         padding = _names.stops_gradients(argument) or (
             value is None and _names.marks_entries(argument)
@@ -67,6 +71,25 @@ def _held(op: Op, sample: Sample, labels: Sequence[_Named]) -> Iterator[Designed
                 flat[::3] = value
                 label = f"where {attribute}={value} occurs in `{name}`"
                 yield replace(replaced(sample, tensor, flat, label), unlike=unlike)
+
+
+#: What an index below zero stands for, in words.
+_LEFT_OUT = re.compile(
+    r"(?i)\b(?:drop|ignor|pad|mask|miss|invalid|skip|absent|unused|empty|left out|no\b|none\b)"
+)
+
+
+def _documented(op: Op, sample: Sample, labels: Sequence[_Named]) -> Iterator[Designed]:
+    """``sample`` with the number below zero among the indices by which documentation marks what is
+    left out: "slots with token -1 were dropped"."""
+    for name, tensor in labels:
+        for clause in clauses(prose_about(op, name), name, [name]):
+            found = re.match(r"[\s`]*(?:of|is|=|==|:)?\s*(-\d+)(?![\w.])", clause)
+            if found and _LEFT_OUT.search(clause) and not bool((tensor < 0).any()):
+                flat = tensor.reshape(-1).clone()
+                flat[::3] = int(found[1])
+                yield replaced(sample, tensor, flat, f"where {found[1]} occurs in `{name}`")
+                break
 
 
 #: The op and the sample with another value of an argument; None where there is no such op.

@@ -28,8 +28,17 @@ _ROUTE = re.compile(r"(?i)[- ](?:path|connection|branch|route|copy|copies|wire|s
 
 #: What has no gradient of use: where that goes straight through, a gradient does.
 _STEPS = re.compile(
-    r"(?i)\b(?:signs?|round(?:ing|ed)?|quanti[sz]\w+|binari[sz]\w+|discreti[sz]\w+|floor|ceil(?:ing)?"
-    r"|heaviside|arg-?max|steps?(?= function| is\b| are\b))\b"
+    r"(?i:\b(?:signs?|round(?:ing|ed)?|quanti[sz]\w+|binari[sz]\w+|discreti[sz]\w+|floor|ceil(?:ing)?"
+    r"|heaviside|arg-?max|steps?(?= function| is\b| are\b))\b)"
+)
+
+#: A step that has the gradient of something else: "Heaviside spike with the derivative of a fast
+#: sigmoid", "one-hot forward, the soft sample's gradient".
+_OF_ANOTHER = re.compile(
+    rf"(?:{_STEPS.pattern}|\bspikes?\b)(?:\s+\w+){{0,2}},?\s+with (?:the )?"
+    r"(?:derivative|gradient|slope)s? of (?:an?|the)\b(?! step| sign| function)"
+    r"|\b(?:hard|one-?hot|binary|discrete)\s+forward\b,?\s+(?:(?:and|with|but|the|an?|of)\s+){0,3}"
+    r"(?:soft|relaxed|continuous|smooth)\b[^.;]{0,30}?\b(?:gradient|backward|derivative)"
 )
 
 #: Words by which a sentence speaks of gradients.
@@ -62,6 +71,8 @@ def tells_of_surrogate(text: str, *, of_backward: bool = False) -> bool:
         of_backward: whether they stand in backward, where what goes straight through is a gradient.
     """
     for sentence in _SENTENCE.split(text):
+        if _OF_ANOTHER.search(" ".join(sentence.split())):
+            return True
         for found in _SURROGATE.finditer(sentence):
             before, after = sentence[: found.start()], sentence[found.end() :]
             if _NOT.search(before):

@@ -380,3 +380,11 @@ def test_names_with_shapes_share_what_is_said_of_them() -> None:
     assert "positive" not in found["cost"].words
     found = arguments_in("x, y (Tensor): points (N, 3)", ["x", "y"])
     assert [found[name].axes for name in "xy"] == [("N", "=3"), ("N", "=3")]
+
+
+def test_axes_most_of_which_are_known_words() -> None:
+    found = arguments_in("emissions (batch, time, tags), mask (batch, time)", ["emissions", "mask"])
+    assert found["emissions"].axes == ("batch", "time", "tags")
+    assert found["mask"].axes == ("batch", "time")
+    found = arguments_in("emissions (tags, as usual)", ["emissions"])
+    assert found["emissions"].axes == ()

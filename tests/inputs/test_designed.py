@@ -597,3 +597,23 @@ def test_documented_indices_are_not_counted_from_the_end() -> None:
         for op in (stated, free)
     ]
     assert negative == [0, 1]
+
+
+def combined(rows, slot):
+    """Adds each row to its slot; rows with slot -1 were dropped."""
+    return rows.new_zeros(4, rows.shape[1]).index_add(0, slot.clamp(min=0), rows)
+
+
+def shifted_down(rows, slot):
+    """Near it: rows of slot, slot -1 being the last."""
+    return rows[slot]
+
+
+def test_the_documented_mark_of_what_is_left_out_occurs():
+    args = randn(4, 3), INDEX
+    domains = {"rows": "all reals", "slot": "indices"}
+    given = Sample("s", "inferred", args, domains=domains)
+    (found,) = marked_labels(op_of(combined), given)
+    assert found.sample.label == "where -1 occurs in `slot`"
+    assert found.sample.args[1].tolist() == [-1, 0, 3, -1]
+    assert list(marked_labels(op_of(shifted_down), given)) == []

@@ -26,6 +26,9 @@ SURROGATES = (
     "uses straight_through_estimator",
     "The sign is passed straight through where |w| <= 1.",
     "Learned steps. The rounding is passed straight through.",
+    "Heaviside spike with the derivative of a fast sigmoid (SuperSpike).",
+    "Rounding, with the gradient of the identity",
+    "hard=True: one-hot forward, the soft sample's gradient",
 )
 #: Texts that speak of forward, of something else, or deny it.
 OTHERS = (
@@ -42,6 +45,9 @@ OTHERS = (
     "best step, first step, steady",
     "The signal passes straight through; its steps are counted.",
     "Footsteps and designs go straight through.",
+    "Softplus with the derivative of the sigmoid in closed form.",
+    "Heaviside steps, smoothed, with the derivative of the function.",
+    "A binary search forward in time, then a soft gradient descent.",
 )
 
 

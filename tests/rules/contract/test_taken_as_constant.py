@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 import gradlint
+from gradlint.inputs._infer import infer
+from gradlint.targets.build import from_object
 
 
 class Product(Function):
@@ -499,3 +501,45 @@ def test_a_constant_of_a_custom_operator_has_the_name_that_it_is_documented_by(
     found = gradlint.check(op, seed=0, order=1, select=["GL103"]).findings
     assert [(item.severity, item.input) for item in found] == [(severity, "window")]
     assert found[0].message.startswith("no gradient for `window`: ")
+
+
+class Chosen(Function):
+    """Softmax with noise, a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, noise: Tensor) -> Tensor:
+        ctx.save_for_backward(logits, noise)
+        return (logits + noise).softmax(-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        logits, noise = ctx.saved_tensors
+        p = (logits + noise).softmax(-1)
+        return p * (grad - (grad * p).sum(-1, keepdim=True)), None
+
+
+def chosen(logits: Tensor, noise: Tensor) -> Tensor:
+    return Chosen.apply(logits, noise.detach())
+
+
+def chosen_and_added(logits: Tensor, noise: Tensor) -> Tensor:
+    """Near it: another use of the noise has a gradient."""
+    return Chosen.apply(logits, noise.detach()) + noise
+
+
+def all_detached(logits: Tensor, noise: Tensor) -> Tensor:
+    """Near it: what an op is of is no constant to it."""
+    return Chosen.apply(logits.detach(), noise) * 2 + noise
+
+
+@pytest.mark.parametrize(
+    ("op", "constants"), [(chosen, {"noise"}), (chosen_and_added, set()), (all_detached, set())]
+)
+def test_what_a_caller_detaches_is_a_constant(op: Any, constants: set[str]) -> None:
+    args = infer(from_object(op), 0)[0].args
+    named = zip(("logits", "noise"), args, strict=True)
+    assert {name for name, tensor in named if not tensor.requires_grad} == constants
+
+
+def test_a_caller_that_detaches_a_constant_passes() -> None:
+    assert gradlint.check(chosen, seed=0, order=1, select=["GL0", "GL4"]).findings == []
