@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from gradlint.inputs.domains import QUANTITIES
+
 #: Words → kinds and their weights. A name that matches several rows gets the largest weights.
 _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
     (
@@ -184,9 +186,6 @@ _SQUARE = (
     ("rotation rotations *_rotation rot rotmat* *_rotmat orthogonal*", "orthogonal"),
     ("*tril* chol *_chol chol_* cholesky lower_tri*", "tril"),
 )
-#: What is never zero: prices, times that are left, masses.
-_QUANTITIES = "sigma spot strike expiry maturity vol volatility mass masses radius radii"
-
 _DOMAINS = (
     ("min lower low *_min min_* *_lower lower_* lo vmin amin", "negative"),
     ("max upper high *_max max_* *_upper upper_* hi vmax amax", "positive"),
@@ -195,7 +194,7 @@ _DOMAINS = (
         "temperature step?size bandwidth",
         "positive",
     ),
-    (_QUANTITIES, "positive"),
+    (" ".join(QUANTITIES), "positive"),
     ("lam lamb lambd lmbda lambda_", "nonnegative"),
     ("p prob probs probability probabilities *_prob *_probs", "unit"),
     (_INCREASING, "ordered"),
@@ -286,11 +285,6 @@ def domain(name: str) -> str:
     if matches("log_* ln_* logvar logscale logsigma logstd", name) and "prob" not in name.lower():
         return "real"
     return next((domain for words, domain in _DOMAINS if matches(words, name)), "real")
-
-
-def is_quantity(name: str) -> bool:
-    """Whether an input of this name is never zero: a price, a mass, the width of a distribution."""
-    return matches(_QUANTITIES, name)
 
 
 def floats(name: str) -> tuple[float, ...]:

@@ -113,3 +113,15 @@ def worded(text: str) -> list[str]:
     """The domains that ``text`` asks for in words, the most special first."""
     lowered = text.lower()
     return [domain for domain, pattern in WORDS if re.search(pattern, lowered)]
+
+
+#: Names of what is never zero: prices, times that are left, masses, widths of distributions.
+QUANTITIES = (
+    *("sigma", "spot", "strike", "expiry", "maturity", "vol", "volatility"),
+    *("mass", "masses", "radius", "radii"),
+)
+
+
+def is_quantity(name: str) -> bool:
+    """Whether an input of this name is never zero."""
+    return name.strip("_").casefold().rstrip("0123456789").rstrip("_") in QUANTITIES

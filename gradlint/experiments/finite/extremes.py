@@ -20,7 +20,6 @@ from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
-from gradlint.inputs import _names
 from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import (
     documented_ball,
@@ -28,7 +27,7 @@ from gradlint.inputs.documentation import (
     documented_sign,
     prose,
 )
-from gradlint.inputs.domains import CONFINED, DOMAINS, worded
+from gradlint.inputs.domains import CONFINED, DOMAINS, is_quantity, worded
 from gradlint.inputs.seen_domains import is_in_ball
 from gradlint.model.report import Where
 from gradlint.model.sample import map_tensors
@@ -275,7 +274,7 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
 def _named_domain(item: Input) -> str:
     """The domain of an input that is positive by its name, as a mass is, and by its values."""
     positive = not item.value.is_complex() and bool((item.value > 0).all())
-    named = _names.is_quantity(item.name.rpartition(".")[2])
+    named = is_quantity(item.name.rpartition(".")[2])
     return DOMAINS["positive"] if positive and named else ""
 
 
