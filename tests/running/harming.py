@@ -73,7 +73,10 @@ class KillsWhereItIsAlone(_Double):
     @staticmethod
     def forward(ctx, x):
         if "gradlint.checking.examine" not in sys.modules:
-            os.kill(os.getppid(), signal.SIGKILL)
+            parent = os.getppid()
+            os.kill(parent, signal.SIGKILL)
+            while os.getppid() == parent:  # on a busy machine its end takes a while
+                time.sleep(0.001)
         return x * 2
 
 
