@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from gradlint.inputs._plan import Plan
+from gradlint.inputs._plan import Plan, describe
 from gradlint.inputs._returned import returned_shapes
 from gradlint.inputs.lazy import fresh, give_shapes, is_lazy
 from gradlint.inputs.stand_ins import with_bound_closures
@@ -25,7 +25,7 @@ from gradlint.model.op import Op
 from gradlint.model.sample import map_tensors
 from gradlint.ops.backed import is_backed
 from gradlint.ops.eager import eager
-from gradlint.ops.phase import phase
+from gradlint.ops.phase import phase, trying
 from gradlint.ops.vjp import accumulated, refuses_grad, vjp
 from gradlint.trace.random import seed_torch
 
@@ -135,6 +135,7 @@ def attempt(
         built = build(plan, seed, keywords)
     except Exception as error:
         return Trial(0, Failure("inputs", type(error).__name__, str(error)))
+    trying(lambda: describe(plan))
     return run(op, built, plan.working, seed, backward=backward)
 
 

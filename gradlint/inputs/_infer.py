@@ -15,13 +15,12 @@ from gradlint.inputs._attempt import Trial, attempt, process_state_restored
 from gradlint.inputs._evidence import MISSING
 from gradlint.inputs._gather import gather
 from gradlint.inputs._plan import (
-    GroupGuess,
     Guess,
     ListGuess,
-    Omitted,
     Plan,
     TensorGuess,
     ValueGuess,
+    describe,
 )
 from gradlint.inputs._proposals import propose
 from gradlint.inputs._refine import refine, variants
@@ -310,27 +309,6 @@ def _telling_failures(failures: list[tuple[Plan, Trial]]) -> list[tuple[str, str
             best[key] = trial.progress, -order, plan, text
     ordered = sorted(best.values(), key=lambda item: item[:2], reverse=True)
     return [(describe(plan), text) for _, _, plan, text in ordered[:MOST_SHOWN]]
-
-
-def describe(plan: Plan) -> str:
-    """The arguments of a plan in one line, e.g. ``x: float (4, 5), dim=-1``."""
-    sizes = plan.sizes()
-
-    def tensor(guess: TensorGuess) -> str:
-        return f"{guess.dtype} ({', '.join(str(sizes[axis]) for axis in guess.axes)})"
-
-    parts = []
-    for name, guess in zip(plan.names, plan.guesses, strict=True):
-        if isinstance(guess, TensorGuess):
-            parts.append(f"{name}: {tensor(guess)}")
-        elif isinstance(guess, GroupGuess):
-            inner = map(tensor, guess.tensors())
-            parts.append(f"{name}: [{', '.join(inner)}]")
-        elif isinstance(guess, ListGuess):
-            parts.append(f"{name}={guess.values(plan.cut(guess)[1])}")
-        elif not isinstance(guess, Omitted):
-            parts.append(f"{name}={short_text(guess.value, 30)}")
-    return ", ".join(parts)
 
 
 def _one_line(text: str, limit: int = 200) -> str:

@@ -523,3 +523,24 @@ def _with_related(sizes: dict[str, int], related: dict[str, Related]) -> dict[st
 def axes(name: str, rank: int) -> tuple[str, ...]:
     """Fresh symbols for the axes of ``name``."""
     return tuple(f"{name}.{index}" for index in range(rank))
+
+
+def describe(plan: Plan) -> str:
+    """The arguments of a plan in one line, e.g. ``x: float (4, 5), dim=-1``."""
+    sizes = plan.sizes()
+
+    def tensor(guess: TensorGuess) -> str:
+        return f"{guess.dtype} ({', '.join(str(sizes[axis]) for axis in guess.axes)})"
+
+    parts = []
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if isinstance(guess, TensorGuess):
+            parts.append(f"{name}: {tensor(guess)}")
+        elif isinstance(guess, GroupGuess):
+            inner = map(tensor, guess.tensors())
+            parts.append(f"{name}: [{', '.join(inner)}]")
+        elif isinstance(guess, ListGuess):
+            parts.append(f"{name}={guess.values(plan.cut(guess)[1])}")
+        elif not isinstance(guess, Omitted):
+            parts.append(f"{name}={short_text(guess.value, 30)}")
+    return ", ".join(parts)

@@ -12,13 +12,21 @@ from collections.abc import Callable
 PHASES = ("start", "import", "inputs", "forward", "backward", "rule", "done")
 
 _sink: Callable[[int], None] | None = None
+_told: Callable[[str], None] | None = None
 _current = 0
 
 
-def install(sink: Callable[[int], None] | None) -> None:
-    """Send every later phase, as an index into :data:`PHASES`, to ``sink``."""
-    global _sink
-    _sink = sink
+def install(sink: Callable[[int], None] | None, told: Callable[[str], None] | None = None) -> None:
+    """Send every later phase, as an index into :data:`PHASES`, to ``sink``, and what :func:`trying`
+    says to ``told``."""
+    global _sink, _told
+    _sink, _told = sink, told
+
+
+def trying(arguments: Callable[[], str]) -> None:
+    """Say what the user's code is about to be called with, if anybody watches."""
+    if _told is not None:
+        _told(arguments())
 
 
 class _Phase:

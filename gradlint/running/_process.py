@@ -61,6 +61,7 @@ class Ending:
         left: how many processes that the op had started were ended with the worker.
         called_s: for how long the user's code had run when it was killed, since it was entered
             last; 0 where it was not running.
+        tried: the arguments that were tried last while inputs were looked for; "" if none were.
     """
 
     exit_code: int | None
@@ -74,6 +75,7 @@ class Ending:
     orphaned: bool = False
     left: int = 0
     called_s: float = 0.0
+    tried: str = ""
 
     @property
     def signal_name(self) -> str | None:
@@ -358,6 +360,12 @@ class Worker:
         now, user = (PHASES[min(index, len(PHASES) - 1)] for index in self._phase.buffer[:2])
         return now, user
 
+    def _tried(self) -> str:
+        """What the worker wrote there, which may be anything."""
+        (size,) = _worker.SIZE.unpack_from(self._phase.buffer, _worker.TRIED)
+        start = _worker.TRIED + _worker.SIZE.size
+        return bytes(self._phase.buffer[start : start + size]).decode("utf-8", "replace")
+
     def _end(
         self,
         exit_code: int | None,
@@ -380,6 +388,7 @@ class Worker:
             orphaned,
             left,
             self._called_s,
+            self._tried(),
         )
         if exit_code is not None:
             self._process.close()

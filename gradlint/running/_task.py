@@ -484,13 +484,14 @@ class TargetTask:
             self._collector.current,
             ending.stack,
             ending.tail,
+            tried=ending.tried,
         )
         finding = final_finding(scene, self._last, ending)
         sought = self.settings.inputs is None and not self.report.samples
         # In the phase "inputs" the operator's own `sample_inputs` may have run.
         own = any(frame.function == "sample_inputs" for frame in ending.stack.frames)
         if sought and ending.phase in ("forward", "backward", "inputs") and not own:
-            _findings.at_guessed_inputs(finding)
+            _findings.at_guessed_inputs(finding, ending.tried)
         return finding
 
     def _add(self, finding: Finding) -> bool:

@@ -71,10 +71,11 @@ CHANNEL_GONE = 97
 #: Phases in which the user's code runs.
 USER_PHASES = ("import", "inputs", "forward", "backward")
 
-#: Size of the memory that a worker shares with its parent, and where in it stands the time at which
-#: the user's code was entered last, by the clock of the system that all processes share.
-SHARED_BYTES, ENTERED = 16, 8
-TIME = struct.Struct("d")
+#: Size of the memory that a worker shares with its parent, and where in it stand the time at which
+#: the user's code was entered last, by the clock of the system that all processes share, and, after
+#: its size, a text that says with which arguments.
+SHARED_BYTES, ENTERED, TRIED = 512, 8, 16
+TIME, SIZE = struct.Struct("d"), struct.Struct("H")
 
 #: Bound before an operator can replace them.
 _write_time, _now = TIME.pack_into, time.monotonic
@@ -99,8 +100,8 @@ def serve(
         events, output, dumps: write ends of the channel for events, and of the pipes for what the
             user's code prints and for Python stacks.
         shared: memory of :data:`SHARED_BYTES`: the phase, the last one that ran the user's code,
-            how many processes were ended with the worker (``_keeper.LEFT``), and from byte
-            :data:`ENTERED` on when that code was entered last.
+            how many processes were ended with the worker (``_keeper.LEFT``), from byte
+            :data:`ENTERED` on when that code was entered last, and from :data:`TRIED` on with what.
     """
     preloaded = "torch" in sys.modules
     watched = job.interpreter is not None
@@ -119,7 +120,7 @@ def serve(
     if not watched:
         os.environ.clear()
     os.environ.update({**job.environment, **folders})
-    install(watch.enter)
+    install(watch.enter, watch.told)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=watch.in_child)
     os._exit = channel.exit  # type: ignore[assignment]
@@ -374,6 +375,13 @@ class PhaseWatch:
             self._shared[1] = index
             _write_time(self._shared, ENTERED, _now())
             self.last_user_phase = PHASES[index]
+
+    def told(self, text: str) -> None:
+        """Keep the arguments that are tried next, as far as there is room."""
+        start = TRIED + SIZE.size
+        written = text.encode("utf-8", "replace")[: SHARED_BYTES - start]
+        SIZE.pack_into(self._shared, TRIED, len(written))
+        self._shared[start : start + len(written)] = written
 
     def in_child(self) -> None:
         """In a process forked by the user's code: to leave its phase is to end."""

@@ -69,6 +69,7 @@ class Scene:
         stack: the Python stack there, as far as known.
         tail: the last of what was printed.
         memory_mb: MiB that the op was allowed.
+        tried: the arguments that were tried last while inputs were looked for.
     """
 
     ref: OpRef
@@ -78,6 +79,7 @@ class Scene:
     stack: Stack = Stack()  # noqa: RUF009 (frozen)
     tail: str = ""
     memory_mb: int | None = None
+    tried: str = ""
 
     @property
     def frame(self) -> Frame | None:
@@ -137,7 +139,7 @@ def final_finding(scene: Scene, last: LastWord | None, ending: Ending) -> Findin
         scene = replace(scene, stack=Stack.of(account.frames), phase=account.phase)
     finding = _final(scene, last, ending)
     if scene.phase == "inputs" and scene.method != "inputs":
-        return _sought(finding)
+        return _sought(finding, scene.tried)
     return finding
 
 
@@ -308,15 +310,17 @@ def no_inputs(ref: OpRef, settings: Settings, event: NoInputs) -> Finding:
     )
 
 
-def _sought(finding: Finding) -> Finding:
+def _sought(finding: Finding, tried: str = "") -> Finding:
     finding.evidence["while"] = "inputs were looked for"
+    if tried:
+        finding.evidence["inputs"] = _CONTROL.sub("", tried)
     return finding
 
 
-def at_guessed_inputs(finding: Finding) -> None:
+def at_guessed_inputs(finding: Finding, tried: str = "") -> None:
     """Say of ``finding`` that it was made while inputs were looked for: a loop that ends for the
     inputs that the op is meant for may go on forever at others, and sizes grow with values."""
-    _sought(finding)
+    _sought(finding, tried)
     if finding.code in ("GL006", "GL007"):
         finding.severity, _ = decided(finding.severity, Grounds(silent=False, guessed=True))
         finding.help = f"the inputs were guessed: give others (--inputs); {finding.help}"

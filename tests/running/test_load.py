@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from gradlint.base import clock as base_clock
 from gradlint.model.report import Check, Finding, TargetReport
 from gradlint.model.settings import Settings
 from gradlint.ops.patience import MOST_SLOW, NotTried, Patience
-from gradlint.running import _process
+from gradlint.running import _process, _worker
 from gradlint.running._collect import Collector
 from gradlint.running.findings import at_guessed_inputs
 from gradlint.running.run import execute
@@ -35,6 +36,23 @@ class {name}(torch.autograd.Function):
     @staticmethod
     def sample_inputs():
         return (torch.tensor([0.3, -0.7, 1.1], dtype=torch.float64).requires_grad_(),)
+"""
+
+CRASHES_ON_INTEGERS = """
+import os
+import torch
+
+
+class Picky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, rows):
+        if rows.dtype.is_floating_point:
+            raise TypeError("rows must be integers")
+        os.abort()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
 """
 
 
@@ -168,6 +186,7 @@ def test_a_loop_that_never_ends_at_guessed_inputs_is_a_warning(tmp_path: Path) -
     (finding,) = report.findings
     assert (finding.code, finding.severity) == ("GL006", "warning")
     assert finding.evidence["while"] == "inputs were looked for"
+    assert finding.evidence["inputs"] == "x: float (5, 7)"
     assert finding.help.startswith("the inputs were guessed: give others (--inputs); ")
     assert report.verdict == "error"
 
@@ -211,3 +230,28 @@ def test_what_is_known_before_a_check_chooses_inputs() -> None:
     assert collector.chose_inputs()
     collector.current = ("GL501", "s")
     assert not collector.chose_inputs()
+
+
+def test_a_crash_while_inputs_are_looked_for_tells_the_inputs(tmp_path: Path) -> None:
+    file = tmp_path / "picky.py"
+    file.write_text(CRASHES_ON_INTEGERS, encoding="utf-8")
+    settings = Settings(timeout=20.0, seed=1, order=1)
+    (report,) = execute([f"{file}:Picky"], settings).report.targets
+    (finding,) = report.findings
+    assert finding.code == "GL005"
+    assert re.fullmatch(
+        r"x: float \(\d+(, \d+)*\), rows: int \(\d+(, \d+)*\)", finding.evidence["inputs"]
+    )
+
+
+def test_arguments_that_are_tried_are_cut_to_the_room_that_there_is() -> None:
+    shared = bytearray(_worker.SHARED_BYTES)
+    watch = _worker.PhaseWatch(shared)
+    for text in ("é" * 1000, "x: float (2)"):
+        watch.told(text)
+        (size,) = _worker.SIZE.unpack_from(shared, _worker.TRIED)
+        start = _worker.TRIED + _worker.SIZE.size
+        assert start + size <= _worker.SHARED_BYTES
+        kept = shared[start : start + size].decode("utf-8", "ignore")
+        assert text.startswith(kept)
+    assert kept == "x: float (2)"
