@@ -364,7 +364,7 @@ class Worker:
         """What the worker wrote there, which may be anything."""
         (size,) = _worker.SIZE.unpack_from(self._phase.buffer, _worker.TRIED)
         start = _worker.TRIED + _worker.SIZE.size
-        return bytes(self._phase.buffer[start : start + size]).decode("utf-8", "replace")
+        return bytes(self._phase.buffer[start : start + size]).decode("utf-8", "ignore")
 
     def _end(
         self,

@@ -239,9 +239,8 @@ def test_a_crash_while_inputs_are_looked_for_tells_the_inputs(tmp_path: Path) ->
     (report,) = execute([f"{file}:Picky"], settings).report.targets
     (finding,) = report.findings
     assert finding.code == "GL005"
-    assert re.fullmatch(
-        r"x: float \(\d+(, \d+)*\), rows: int \(\d+(, \d+)*\)", finding.evidence["inputs"]
-    )
+    inputs = finding.evidence["inputs"]
+    assert re.fullmatch(r"x: float \(\d+(, \d+)*\), rows: int \(\d+(, \d+)*\)", inputs)
 
 
 def test_arguments_that_are_tried_are_cut_to_the_room_that_there_is() -> None:
