@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradlint.inputs.documentation import prose_of_arguments
+from gradlint.inputs.documentation import prose_of_arguments, spaced
 from gradlint.inputs.handed_on import texts_where_handed_on
 from gradlint.model.op import Op
 
@@ -280,8 +280,7 @@ def _of_noun(name: str, text: str, names: Sequence[str]) -> list[tuple[str, ...]
 
 def _places(name: str, text: str) -> Iterator[re.Match[str]]:
     """Where an argument is named; ``key_mask`` is also named by "key mask"."""
-    written = re.escape(name).replace("_", "[_ ]")
-    for place in re.finditer(rf"(?<![\w.|]){written}(?![\w(])`*", text):
+    for place in re.finditer(rf"(?<![\w.|]){spaced(name)}(?![\w(])`*", text):
         times = name == "x" and re.search(r"\w\s$", text[: place.start()])
         if not (times and re.match(r"\s(?:[A-Z]\b|\d)", text[place.end() :])):  # "N x 3"
             yield place

@@ -360,15 +360,19 @@ def documented_rotation(text: str, name: str) -> bool:
 _SHORTEST_NOUN = 4
 
 
+def spaced(name: str) -> str:
+    """A pattern for ``name`` in running text: ``zero_point`` is also written "zero point"."""
+    return re.escape(name).replace("_", "[_ ]")
+
+
 def as_written(name: str, names: Collection[str] = ()) -> str:
     """A pattern for how running text writes the parameter ``name``, one of ``names``:
-    ``zero_point`` also as "zero point", ``maturity`` also as "maturities"."""
-    spaced = re.escape(name).replace("_", "[_ ]")
+    as :func:`spaced`, ``maturity`` also as "maturities"."""
     noun = len(name) >= _SHORTEST_NOUN and name.isidentifier() and name[-1].isalpha()
     several = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
     if not noun or name.endswith("s") or several in names:
-        return spaced
-    return rf"(?:{spaced}|{re.escape(several).replace('_', '[_ ]')})"
+        return spaced(name)
+    return f"(?:{spaced(name)}|{spaced(several)})"
 
 
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
