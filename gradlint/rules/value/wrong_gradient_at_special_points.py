@@ -99,6 +99,7 @@ from gradlint.experiments.finite.extremes import (
     make_extremes,
     parameters_of,
     with_one_unmasked,
+    without_special,
 )
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
@@ -258,15 +259,36 @@ def _explanation(
         return "clipped"
     large = subject.once(make_extremes).named("large")
     if large is not None and wrong.where == large.words:
-        lost = _as_autograd_has_it(subject, wrong, large)
-        lost = lost or is_lost_in_rounding(subject, wrong.position, large.make())
-        return "rounding" if lost else "clamped" if is_guarded(subject, large.make()) else None
+        return _explanation_at_large(subject, wrong, large)
     if wrong.where == WORDS["masked"] and _needs_a_row_without_any(subject, wrong):
         return "degenerate"
     single = subject.once(make_extremes).named("single")
     if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
         return "clamped"
     return None
+
+
+def _explanation_at_large(
+    subject: Subject, wrong: WrongAtPoint, large: ExtremePoint
+) -> Explanation | None:
+    if _as_autograd_has_it(subject, wrong, large):
+        return "rounding"
+    if is_lost_in_rounding(subject, wrong.position, large.make()):
+        return "rounding"
+    if is_guarded(subject, large.make()):
+        return "clamped"
+    return "parameter" if _needs_large_parameters(subject, wrong, large) else None
+
+
+def _needs_large_parameters(subject: Subject, wrong: WrongAtPoint, large: ExtremePoint) -> bool:
+    """Whether the gradient is right at data as large, with the module's parameters as they are:
+    training moves none to 10000, where an iteration may not converge."""
+    own = set(parameters_of(subject))
+    if not own or wrong.position in own:
+        return False
+    instead = without_special(subject, large, own)
+    points = SpecialPoints(subject, [wrong.position])
+    return not list(points.wrong(instead)) and bool(points.judged)
 
 
 def _needs_a_row_without_any(subject: Subject, wrong: WrongAtPoint) -> bool:

@@ -837,6 +837,46 @@ def test_a_zero_in_a_parameter_explains_what_is_wrong_there(probed: Callable[...
     assert kinds(FaultyPowerMean) == [{("x", "sample", None)}, {("x", "sample", None)}]
 
 
+class LeakySum(Function):
+    """Wrong where a is large, as a series that is cut off is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, a: Tensor) -> Tensor:
+        ctx.save_for_backward(x, a)
+        return x / (1 + a * a)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, a = ctx.saved_tensors
+        share = 1 / (1 + a * a)
+        kept = share if float(a.abs().max()) < 100 else share * 0.5
+        return g * kept, (g * x * -2 * a * share**2).sum().reshape(a.shape)
+
+
+class FaultyLeakySum(LeakySum):
+    """Wrong at large data, whatever a is."""
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        by_x, by_a = LeakySum.backward(ctx, g)
+        x, _ = ctx.saved_tensors
+        return torch.where(x.abs() > 100, 0.5 * by_x, by_x), by_a
+
+
+def test_a_large_parameter_explains_what_is_wrong_at_large_values(
+    probed: Callable[..., Outcome],
+) -> None:
+    def kinds(op: type[Function]) -> list[set[tuple[str | None, str, str | None]]]:
+        outcomes = probed(GL402, Pooling(op), X), probed(GL402, op, X, torch.tensor([2.5]))
+        return [
+            {(it.input, it.grounds.where, it.grounds.explained) for it in outcome.findings}
+            for outcome in outcomes
+        ]
+
+    assert kinds(LeakySum) == [{("x", "extreme", "parameter")}, {("x", "extreme", None)}]
+    assert kinds(FaultyLeakySum) == [{("x", "extreme", None)}, {("x", "extreme", None)}]
+
+
 def soft_sort(s: Tensor) -> Tensor:
     top = s.sort(descending=True).values
     return (-(top[:, None] - s[None, :]).abs()).softmax(-1)
