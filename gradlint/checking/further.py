@@ -22,6 +22,7 @@ from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
 from gradlint.experiments.crossed_thresholds import passing_thresholds
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
+from gradlint.experiments.forward_under_autograd import without_backward
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
     RAISED,
@@ -68,7 +69,7 @@ from gradlint.inputs.designed_kinds import (
     with_empty_lengths,
     with_equal_eigenvalues,
 )
-from gradlint.inputs.designed_lists import one_more
+from gradlint.inputs.designed_lists import one_more, with_empty_part
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_masks import mixed_masks
 from gradlint.inputs.designed_optionals import LeftOut
@@ -388,6 +389,7 @@ class FurtherSamples:
         yield from in_double(op, sample)
         yield from one_more(op, sample)
         yield from with_empty_lengths(op, sample)
+        yield from with_empty_part(op, sample)
         yield from with_equal_eigenvalues(op, sample)
         expected = coverage is not None and for_complex(coverage, transforms=False)
         yield from self._of_complex(expected=expected)
@@ -543,6 +545,9 @@ class FurtherSamples:
         there = problem if sample is None else problem.at(sample)
         if op is not None:
             there = Subject(op, sample or self.subject.sample, self.subject.settings).problem
+        elif self.subject.op.kind == "library":
+            # What runs inside of a registered operator is not seen from outside.
+            there = without_backward(self.subject, there) or there
         try:
             with watched:
                 there.forward()
@@ -572,7 +577,9 @@ class FurtherSamples:
             sample = replace(sample, backward_only=True)
         elif designed.as_if is not None and seen.verdict == WRONG:
             operands = smaller_operands(self.subject.sample, sample, self.subject)
-            meant = broadcasting_is_meant(self.subject, sample, operands)
+            names = [item.name for item in seen.subject.problem.inputs]
+            wrong = {names[position] for position in seen.positions}
+            meant = broadcasting_is_meant(self.subject, sample, operands, wrong)
             sample = replace(sample, unmeant=not meant)
         elif seen.verdict in (RIGHT, WRONG) and designed.op is None:
             for name, value in designed.moved.items() if len(designed.moved) == 1 else ():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.stand_ins import with_bound_closures
+from gradlint.targets.nodes import LIBRARY_FUNCTIONS
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.tightened import Tightened
@@ -23,15 +26,16 @@ MOST_CALLS = 5000
 def through_autograd(
     subject: Subject, problem: Problem | None = None, most: int = MOST_CALLS
 ) -> Problem | None:
-    """The op of ``subject`` without its backward: forward under autograd; None where it is neither
-    a Function nor made by ``custom_op``, or other Functions take part.
+    """The op of ``subject`` without its backward: forward under autograd, in a module or callable
+    that of the Functions inside; None where other Functions take part, and where no Function is
+    called by its class's ``apply`` and the op is not made by ``custom_op``.
 
     Args:
         problem: the op on the sample that is meant; default the subject's own.
         most: calls of PyTorch's functions that forward may make.
     """
     given = problem or subject.problem
-    problem = _plainly(subject, given)
+    problem = without_backward(subject, given) or _plainly_inside(subject, given)
     if problem is None:
         return None
     problem.put(dict(enumerate(given.values())))
@@ -54,7 +58,7 @@ def values_on_the_way(
     Raises:
         OpRaised: when forward raises.
     """
-    problem = _plainly(subject, subject.problem)
+    problem = without_backward(subject, subject.problem)
     if problem is None:
         return [], []
     kept = _Kept(tuple(shape))
@@ -64,8 +68,9 @@ def values_on_the_way(
     return leaves, usable
 
 
-def _plainly(subject: Subject, given: Problem) -> Problem | None:
-    """The op without its backward, or None where it is neither a Function nor by ``custom_op``."""
+def without_backward(subject: Subject, given: Problem) -> Problem | None:
+    """The forward that is written, called by itself, or None where it is neither that of a Function
+    nor of ``custom_op``."""
     function, written = subject.op.function, subject.op.defining
     if function is None and (subject.op.kind != "library" or written is None):
         return None
@@ -77,6 +82,43 @@ def _plainly(subject: Subject, given: Problem) -> Problem | None:
         return lambda args, kwargs, state: forward(*args)
 
     return given.through(plainly)
+
+
+def _plainly_inside(subject: Subject, given: Problem) -> Problem | None:
+    """The op with its Functions' forwards in place of these Functions, or None where none of the
+    user's ran. A Function that is called by another name than its class's ``apply`` stays."""
+    ran = dict.fromkeys(node.function for node in subject.run.nodes)
+    functions = [one for one in ran if one.__module__ != LIBRARY_FUNCTIONS]
+    if subject.op.function is not None or not functions:
+        return None
+
+    def plainly(invoke: Any) -> Any:
+        def called(*given: Any) -> Any:
+            with _applied_plainly(functions):
+                return invoke(*given)
+
+        return called
+
+    return given.through(plainly)
+
+
+@contextmanager
+def _applied_plainly(functions: Sequence[type]) -> Iterator[None]:
+    """In the body, ``apply`` of each of ``functions`` is its forward, called by itself."""
+    with ExitStack() as stack:
+        for function in functions:
+            own = vars(function).get("apply")
+            plain = staticmethod(partial(_forward_of_arguments, function))
+            type.__setattr__(function, "apply", plain)
+            if own is None:
+                stack.callback(type.__delattr__, function, "apply")
+            else:
+                stack.callback(type.__setattr__, function, "apply", own)
+        yield
+
+
+def _forward_of_arguments(function: Any, *args: Any) -> Any:
+    return forward_of(function, args)
 
 
 #: Tensors that are kept at most (heuristic: the value of which a forward takes a step comes early).

@@ -246,3 +246,21 @@ def with_unequal_members(plan: Plan) -> Iterator[Plan]:
             if 1 < count <= LARGEST_TUPLE and count < high:
                 cost = TUPLES + EACH_MEMBER * step
                 yield made.changed(name, replace(guess, high=high), cost)
+
+
+#: By how many fewer rows than columns a matrix gets that had more (heuristic: a different number,
+#: and one that leaves rows of the smallest sizes of a search).
+_FEWER = 2
+
+
+def made_wide(plan: Plan, cost: float) -> Iterator[Plan]:
+    """The plan with fewer rows than columns, one matrix after another that has more: of constraints
+    there are fewer than of variables, or a system of them is singular."""
+    sizes = plan.sizes()
+    for _, guess in plan.tensors():
+        if guess.dtype != "float" or len(guess.axes) < 2:
+            continue
+        rows, columns = guess.axes[-2:]
+        fewer = sizes[columns] - _FEWER
+        if not rows.startswith("=") and sizes[rows] > sizes[columns] and fewer > 0:
+            yield plan.sized(rows, fewer, cost)

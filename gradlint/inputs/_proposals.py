@@ -213,7 +213,8 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         domain = "signs" if domain == "real" and item.domain == "signs" else domain
     elif dtype == "float":
         of_squares = item.domain in OF_SQUARES
-        domain = ("" if of_squares else item.domain) or _names.domain(item.name)
+        by_name = "real" if item.either_sign else _names.domain(item.name)
+        domain = ("" if of_squares else item.domain) or by_name
         square = (item.domain if of_squares else "") or _names.square_domain(item.name)
         square = "" if square == "spd" and item.general else square
         grad = grad and domain != "signs"  # a label or a direction

@@ -24,6 +24,8 @@ _COUNTED = re.compile(
     r"(?:must be|should be|to be|equal to|==?|is|of)?\s*([0-6])\b"
 )
 _EXPAND = re.compile(r"expand\(.*?\{\[([\d, ]+)\]\}, size=\[([\d, ]+)\]\)")
+#: Matrices on both sides of a linear system that do not fit.
+_RIGHT_HAND_SIDE = re.compile(r"equation AX = B \(\d+x\d+ and \d+x(?!1\))\d+\)")
 _IN_PLACE = re.compile(r"shape \[([\d, ]+)\] doesn't match the broadcast shape \[([\d, ]+)\]")
 #: Weight from which the evidence for a number of axes is no guess.
 _SURE_RANK = 4.0
@@ -56,6 +58,8 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
         yield from _numbers(failed)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
+    if _RIGHT_HAND_SIDE.search(text):
+        yield from _right_hand_side(failed)
     yield from _operands(failed)
     yield from _expanded(failed)
     yield from _stacked(failed)
@@ -135,9 +139,54 @@ def _summed(failed: FailedAttempt, position: int) -> Iterator[Plan]:
         found = operand(node, position) if isinstance(node, ast.Call) else None
         if found is None:
             continue
+        yield from _gathered(failed, *found, place[1])
         for name in failed.named(found[0], place[1]):
             if rank_of(failed.plan, name) not in (None, found[1]):
                 yield with_rank(failed.plan, name, found[1], 0.15)
+
+
+def _gathered(failed: FailedAttempt, value: ast.expr, rank: int, frame: Frame) -> Iterator[Plan]:
+    """``table[rows]`` is to have ``rank`` axes: those of the integers take the place of the first
+    one of the table. What had an axis of theirs, as a weight for each, may have all of them."""
+    if not isinstance(value, ast.Subscript):
+        return
+    known, table = evaluate(value.value, frame)
+    if not known or not isinstance(table, torch.Tensor):
+        return
+    for name in failed.named(value.slice, frame):
+        guess = failed.plan.guess(name)
+        wanted = rank - (table.dim() - 1)
+        if not isinstance(guess, TensorGuess) or guess.dtype != "int":
+            continue
+        if wanted < 1 or len(guess.axes) == wanted:
+            continue
+        plan = with_rank(failed.plan, name, wanted, 0.1)
+        rows = plan.guess(name)
+        assert isinstance(rows, TensorGuess)
+        beside = plan
+        for other, item in plan.tensors():
+            shares = other != name and not {*guess.axes}.isdisjoint(item.axes)
+            if shares and other in plan.names and isinstance(plan.guess(other), TensorGuess):
+                beside = beside.changed(other, replace(item, axes=rows.axes))
+        if beside != plan:
+            yield beside
+        yield plan
+
+
+def _right_hand_side(failed: FailedAttempt) -> Iterator[Plan]:
+    """``solve(A, torch.cat([p, b], dim=-1))`` of matrices wants vectors: all that the right-hand
+    side is made of loses an axis."""
+    place = failed.innermost()
+    for node in ast.walk(place[0]) if place is not None else ():
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("solve"):
+            continue
+        plan = failed.plan
+        for name in failed.named(node.args[-1], place[1]) if place and node.args else ():
+            guess = plan.guess(name)
+            if isinstance(guess, TensorGuess) and len(guess.axes) > 1:
+                plan = plan.changed(name, replace(guess, axes=guess.axes[1:]), 0.0)
+        if plan != failed.plan:
+            yield replace(plan, cost=failed.plan.cost + 0.2)
 
 
 def _operands(failed: FailedAttempt) -> Iterator[Plan]:
@@ -163,6 +212,25 @@ def _operands(failed: FailedAttempt) -> Iterator[Plan]:
                 yield with_rank(failed.plan, name, rank - abs(more), 0.3)
 
 
+#: By how many slices what is unpacked may be longer than the axis of an input that it is made of:
+#: a number, or an angle with its sine and cosine, is put before or behind it.
+_MOST_PUT_BESIDE = 3
+
+
+def _lengthened(failed: FailedAttempt, value: ast.expr, axis: int, count: int) -> Iterator[Plan]:
+    """``w, x, y, z = q.unbind(-1)``, where ``q`` was made by putting a slice beside an input."""
+    place = failed.innermost()
+    known, tensor = evaluate(value, place[1]) if place is not None else (False, None)
+    if not known or not isinstance(tensor, torch.Tensor):
+        return
+    if not -tensor.dim() <= axis < tensor.dim() or failed.labels.get(tensor.shape[axis]):
+        return
+    for more in range(1, _MOST_PUT_BESIDE + 1):
+        for symbol in failed.labels.get(tensor.shape[axis] - more, ()):
+            if not symbol.startswith("=") and count > more:
+                yield failed.plan.sized(symbol, count - more, 0.1 + 0.05 * more)
+
+
 def _unbound(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -> Iterator[Plan]:
     """``x, y, z = t.unbind(-1)`` wants an axis of size three."""
     for node in ast.walk(value):
@@ -171,6 +239,11 @@ def _unbound(failed: FailedAttempt, value: ast.expr, frame: Frame, count: int) -
         method = not ast.unparse(node.func).startswith("torch.")
         given = node.args[0 if method else 1 :] + [k.value for k in node.keywords]
         known, axis = evaluate(given[0], frame) if given else (True, 0)
+        unbound = (
+            node.func.value if method and isinstance(node.func, ast.Attribute) else node.args[0]
+        )
+        if known and type(axis) is int:
+            yield from _lengthened(failed, unbound, axis, count)
         for name in failed.named(node, frame):
             guess = failed.plan.guess(name)
             if not known or not isinstance(guess, TensorGuess) or type(axis) is not int:

@@ -160,7 +160,21 @@ def _sums(failed: FailedAttempt) -> Iterator[Plan]:
         for one in failed.labels
         if first - one in failed.labels and one + second - first in failed.labels
     ]
-    yield from pairs_to_plans(failed, pairs)
+    yield from pairs_to_plans(failed, pairs or _first_parts(failed))
+
+
+def _first_parts(failed: FailedAttempt) -> list[tuple[int, int]]:
+    """ "(16x16 and 15x1)" where axes are 5, 11, 6 and 9 long: one part of 5 + 11 is to be as long
+    as one of 6 + 9, and then the other ones."""
+    return [
+        (one, other)
+        for first, second in size_pairs(failed.failure.text)
+        if first not in failed.labels and second not in failed.labels
+        for one in failed.labels
+        if first - one in failed.labels
+        for other in failed.labels
+        if second - other in failed.labels and other != one
+    ]
 
 
 def _views(failed: FailedAttempt) -> Iterator[Plan]:
@@ -301,6 +315,7 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
     size = int(match.group(1)) if match else 0
     more_places: list[Plan] = []
     if outside := re.search(r"index (\d+) is out of bounds", text):
+        yield from _vectors(failed, size)
         # A loop over a longer axis than the one that it indexes; a reversed loop starts at its end.
         last = int(outside.group(1)) + 1
         longer = [other for other in failed.labels if other > size and other != last]
@@ -315,6 +330,17 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
             for value in (-1, 0, 1, 2):
                 if value != other.value:
                     yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
+
+
+def _vectors(failed: FailedAttempt, size: int) -> Iterator[Plan]:
+    """``w[k]`` with ``k`` below ``w.numel()`` wants a vector ``w``: tensors of more axes, the first
+    one as long as said, where no integers are among the arguments."""
+    if any(guess.dtype == "int" for _, guess in failed.plan.tensors()):
+        return
+    for name, guess in failed.plan.tensors():
+        several = name in failed.plan.names and len(guess.axes) > 1
+        if several and failed.sizes[guess.axes[0]] == size:
+            yield with_rank(failed.plan, name, 1, 0.2)
 
 
 def _counted(failed: FailedAttempt, least: int, size: int) -> Iterator[Plan]:

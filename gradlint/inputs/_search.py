@@ -29,6 +29,7 @@ from gradlint.inputs._made_with import plans_of_constructor
 from gradlint.inputs._moves import (
     SQUARE_COST,
     like_returned,
+    made_wide,
     other_ranks,
     rank_of,
     with_rank,
@@ -102,6 +103,10 @@ BELOW_RANK_COST = SQUARE_COST
 #: What it costs to give a tensor a number of axes for which the code has a case of its own: less
 #: than any other number of axes.
 NAMED_RANK_COST = 0.3
+
+#: What it costs to give a matrix fewer rows than columns, where outputs are not finite (heuristic:
+#: more than a domain that the code mentions, less than what nothing suggests).
+WIDE_COST = 0.3
 
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
@@ -447,6 +452,7 @@ class Search:
         elif trial.score == 2:
             # Forward takes these shapes, and they come to nothing: they may not be meant.
             yield from (*self._series, *_domains(plan, self._mentioned))
+            yield from made_wide(plan, WIDE_COST)
             yield from self._other_numbers(plan)
         elif trial.score == 3 and trial.failure is not None and not trial.contract:
             failed = FailedAttempt(plan, trial.failure, self.evidence)

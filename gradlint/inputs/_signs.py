@@ -30,6 +30,9 @@ def of_either_sign(tree: ast.AST) -> frozenset[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             found |= set(map(ast.unparse, _shifts(node)))
+            if ast.unparse(node.func) == "torch.where" and len(node.args) == 3:
+                test, then, otherwise = node.args
+                found |= _named(test, [then], [otherwise])
         elif isinstance(node, ast.IfExp):
             found |= _named(node.test, [node.body], [node.orelse])
         for body in _bodies(node):

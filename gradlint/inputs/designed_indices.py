@@ -56,7 +56,8 @@ def other_indices(
         least = documented_from_zero(said, name) or documented_from_one(said, name)
         if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             values = tensor.reshape(-1)
-            mixed = torch.where(values % 2 == 0, values, -1 - (values // 2))
+            every_other = torch.arange(len(values), device=values.device) % 2 == 0
+            mixed = torch.where(every_other, values, -1 - values // 2)
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import torch
 
+from gradlint.inputs import _names
 from gradlint.inputs.designed import (
     Designed,
     domain_of,
@@ -79,11 +80,11 @@ _STAY_REAL = (DOMAINS["positive"], "nonnegative")
 def as_complex(
     op: Op, sample: Sample, *, expected: bool, real: Collection[str] = ()
 ) -> Iterator[Designed]:
-    """``sample`` with complex numbers in place of all real ones but ``real`` and those that have a
-    sign, if none is there and they are ``expected`` or documented; as inputs of another kind where
-    documentation tells of an operation on complex numbers, and there are two tensors or more, which
-    may be their parts. Not where complex numbers are documented and a last axis of size 2 may hold
-    them."""
+    """``sample`` with complex numbers in place of all real ones but ``real``, masks, and those that
+    have a sign, if none is there and they are ``expected`` or documented; as inputs of another kind
+    where documentation tells of an operation on complex numbers, and there are two tensors or more,
+    which may be their parts. Not where complex numbers are documented and a last axis of size 2 may
+    hold them."""
     text = prose(op.defining) if op.defining is not None else ""
     if not (expected or _COMPLEX.search(text)) or _ONLY_REAL.search(text):
         return
@@ -94,7 +95,8 @@ def as_complex(
         return
     exchange = {}
     for name, tensor in sample.named_tensors(op.signature):
-        if is_floating(tensor) and name not in real:
+        is_mask = "mask" in _names.kinds(name)
+        if is_floating(tensor) and name not in real and not is_mask:
             domain, moved = domain_of(sample, name), tensor.detach().flatten().roll(1)
             imaginary = 0.7 * moved.reshape(tensor.shape)
             if domain == DOMAINS["spd"]:

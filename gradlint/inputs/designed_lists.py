@@ -11,7 +11,10 @@ from typing import Any
 import torch
 
 from gradlint.inputs.designed import SAME_SIGN, Designed, is_floating, leaf_like
+from gradlint.inputs.designed_arguments import with_arguments
+from gradlint.inputs.documentation import documented_from_one
 from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
 
@@ -28,6 +31,23 @@ def one_more(op: Op, sample: Sample) -> Iterator[Designed]:
         names = [name for name in counts if counts[name] == count]
         label = f"with {count + 1} tensors in {', '.join(f'`{name}`' for name in names)}"
         yield Designed(_longer(op, sample, names, label), {}, only_if_seen=True)
+
+
+def with_empty_part(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with an empty part first, where a list of numbers says how long the parts of an
+    axis are: experts that get no tokens, graphs without nodes. The next part gets its elements."""
+    sizes = {size for _, tensor in sample.named_tensors(op.signature) for size in tensor.shape}
+    names = positional_names(op.signature, len(sample.args)) if op.signature is not None else []
+    given: Iterator[tuple[str, Any]] = zip(names, sample.args, strict=False)
+    for name, value in (*given, *sample.kwargs.items()):
+        parts: list[Any] = list(value) if type(value) in (list, tuple) else []
+        if len(parts) < 2 or not all(type(part) is int and part > 0 for part in parts):
+            continue
+        if sum(parts) in sizes and not documented_from_one(prose_about(op, name), name):
+            moved = type(value)([0, parts[0] + parts[1], *parts[2:]])
+            label = f"where the first of `{name}` is 0"
+            changed = replace(with_arguments(op, sample, {name: moved}), moved=())
+            yield Designed(replace(changed, label=label, kind="special"), {}, must_run=True)
 
 
 def _counts(op: Op, sample: Sample) -> dict[str, int]:

@@ -10,7 +10,7 @@ import torch
 from torch.autograd import Function
 
 import gradlint
-from gradlint.inputs.designed_lists import one_more
+from gradlint.inputs.designed_lists import one_more, with_empty_part
 from gradlint.model.report import TargetReport
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
@@ -276,6 +276,45 @@ def test_lists_of_one_length_grow_together():
 def test_what_is_no_list_of_like_tensors_keeps_its_length():
     assert longer(paired, [randn(3), randn(4)], [randn(3)], (2, 3)) == []
     assert longer(paired, [randn(2, 2)] * 2, randn(2, 2), xs="rotations") == []
+
+
+class GroupedProduct(Function):
+    """Rows sorted by group times each group's own weight."""
+
+    @staticmethod
+    def forward(ctx, x, sizes, *weights):
+        ctx.sizes = sizes
+        ctx.save_for_backward(x, *weights)
+        return torch.cat([part @ w for part, w in zip(x.split(sizes), weights, strict=True)])
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, *weights = ctx.saved_tensors
+        parts = zip(x.split(ctx.sizes), grad.split(ctx.sizes), weights, strict=True)
+        found = [(g @ w.t(), part.t() @ g) for part, g, w in parts]
+        return (torch.cat([by_x for by_x, _ in found]), None, *(by_w for _, by_w in found))
+
+
+class NothingForTheEmpty(GroupedProduct):
+    @staticmethod
+    def backward(ctx, grad):
+        by_x, none, *by_w = GroupedProduct.backward(ctx, grad)
+        return (by_x, none, *(w for w, size in zip(by_w, ctx.sizes, strict=True) if size))
+
+
+def test_a_part_may_be_empty():
+    assert check(GroupedProduct).verdict == "pass"
+    report = check(NothingForTheEmpty)
+    (found,) = [f for f in report.findings if f.severity != "info"]
+    assert (found.code, found.sample) == ("GL101", "where the first of `sizes` is 0")
+
+
+def test_numbers_that_are_no_parts_of_an_axis_stay():
+    op = from_object(paired, name="paired")
+    for sizes in ((2, 2, 1), [4], [0, 4], (1.0, 3.0)):
+        assert list(with_empty_part(op, Sample("given", "given", (randn(4), sizes)))) == []
+    (designed,) = with_empty_part(op, Sample("given", "given", (randn(3), (1, 2))))
+    assert designed.sample.args[1] == (0, 3)
 
 
 def test_the_tensor_that_is_added_is_a_leaf_of_its_own():

@@ -20,7 +20,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import ANY, Described, said_of_arguments
 from gradlint.inputs.documentation import prose
 from gradlint.model.sample import Sample
-from gradlint.targets.nodes import source_text
+from gradlint.targets.nodes import registered_backward, source_text
 
 #: Documentation that speaks of broadcasting, and does not deny it.
 _SAID = re.compile(r"(?i)(?<!no )(?<!not )(?<!without )\bbroadcast(?!ing is not|s? nothing)\w*")
@@ -36,6 +36,9 @@ _HANDLED = re.compile(
     r"\.numel\(\)\s*==\s*1\b"
 )
 
+#: How a gradient gets the shape of an operand that forward has broadcast.
+_SUMMED = re.compile(r"sum|mean|reduce|broadcast|expand|shrink|fold|match|count")
+
 #: A tensor whose shape is read in a line.
 _SHAPE_OF = re.compile(r"\b(\w+)\.(?:shape|size\(|dim\(|ndim)")
 
@@ -49,12 +52,15 @@ _SMALLER = re.compile(
 )
 
 
-def broadcasting_is_meant(subject: Subject, sample: Sample, operands: Collection[str]) -> bool:
+def broadcasting_is_meant(
+    subject: Subject, sample: Sample, operands: Collection[str], wrong: Collection[str] = ()
+) -> bool:
     """Whether the op is meant to take ``sample``, in which some arguments have size 1, or an axis
     less, where those of the sample of ``subject`` have more.
 
     Args:
         operands: names of the arguments that are smaller.
+        wrong: names of the inputs whose gradients are wrong there.
     """
     if is_said_or_handled(subject, operands):
         return True
@@ -63,8 +69,12 @@ def broadcasting_is_meant(subject: Subject, sample: Sample, operands: Collection
     if any(form is not None for form in forms):
         return any(forms)
     with_gradient = {item.name for item in subject.problem.inputs}
-    if any(name in with_gradient for name in operands):
-        return True  # backward has summed a gradient for it: one of another shape is no evidence
+    if not with_gradient.isdisjoint(operands):
+        # Backward has summed a gradient for it: one of another shape is no evidence. Who thought of
+        # that has not got the gradients of all the others wrong, too, and has written a sum.
+        others = with_gradient.difference(operands)
+        if not (others and others <= {*wrong}) and _backward_sums(subject):
+            return True
     return any(_SMALLER.fullmatch(name.lower()) or _is_smaller(subject, name) for name in operands)
 
 
@@ -131,6 +141,28 @@ def parts_of(subject: Subject) -> list[Any]:
         if len(found) > MOST_PARTS:
             break
     return list({id(thing): thing for thing in found}.values())
+
+
+def _backward_sums(subject: Subject) -> bool:
+    """Whether a backward that ran, or a function that it calls by name, has a word for a sum; also
+    where none can be read."""
+    ran = [node.function for node in subject.run.nodes]
+    found = [registered_backward(one) or getattr(one, "backward", None) for one in ran]
+    functions = [inspect.unwrap(item) for item in found if callable(item)]
+    functions = [item for item in functions if inspect.isfunction(item)]
+    for function in functions:  # grows
+        called = (function.__globals__.get(name) for name in function.__code__.co_names)
+        functions += [
+            other
+            for other in called
+            if inspect.isfunction(other)
+            and other.__module__ == function.__module__
+            and not any(other is known for known in functions)
+        ]
+        if len(functions) > MOST_PARTS:
+            break
+    texts = [text for text in map(text_of, functions) if text]
+    return not texts or any(map(_SUMMED.search, texts))
 
 
 def _functions_of(thing: Any) -> list[Callable[..., Any]]:
