@@ -40,7 +40,7 @@ from gradlint.inputs.documentation import (
     shapes_in,
     starred_rank,
 )
-from gradlint.inputs.domains import of_quantity, worded
+from gradlint.inputs.domains import WEAK, of_quantity, worded
 from gradlint.inputs.unlike import documented_unlike, named_unlike
 from gradlint.model.sample import has_fields
 
@@ -316,7 +316,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.shape = ()
     if not evidence.shape and documented_scalar(text, evidence.name, names):
         evidence.rank(0, _SCALAR)
-    if not evidence.domain:
+    if not evidence.domain or evidence.domain in WEAK:
         evidence.domain = (
             next(iter(worded(item.words)), "")
             or ("orthogonal" if _is_rotation(evidence, text) else "")
@@ -327,6 +327,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
             or of_quantity(item.words)
+            or evidence.domain
         )
     evidence.general = denies_symmetry(text, evidence.name)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)

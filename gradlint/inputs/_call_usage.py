@@ -25,6 +25,7 @@ from gradlint.inputs._source import (
     syntax,
 )
 from gradlint.inputs._statements import Statements
+from gradlint.inputs.domains import WEAK
 from gradlint.targets.source_file import literal
 
 #: Weight of the evidence for a vector that is laid along one axis of another tensor, such as one
@@ -169,7 +170,8 @@ class Calls(Statements):
         for kind, weight in argument_kinds(name, key, False):
             found.say(kind, weight)
         if key == 0:
-            found.domain = domain_needed(name) or found.domain
+            needed = domain_needed(name)
+            found.domain = (found.domain or needed) if needed in WEAK else needed or found.domain
         if name == "arange":
             alone = len(call.args) == 1 and key == 0
             found.say("int", _RANGE if alone else _COUNTED)

@@ -41,6 +41,7 @@ _DOMAINS = {
     "cholesky": "spd",
     "cholesky_ex": "spd",
     "cholesky_inverse": "tril",
+    "logdet": "dominant",
     "eigh": "spd",
     "eigvalsh": "spd",
     "acos": "small",

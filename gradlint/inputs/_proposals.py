@@ -24,7 +24,7 @@ from gradlint.inputs._plan import (
     ValueGuess,
     axes,
 )
-from gradlint.inputs.domains import OF_SQUARES
+from gradlint.inputs.domains import OF_SQUARES, WEAK
 from gradlint.inputs.stand_ins import ClosureModule, callables
 from gradlint.model.op import Op
 from gradlint.model.sample import has_fields, holds_tensors
@@ -215,7 +215,9 @@ def _tensors(item: Evidence, kind: str, integers: list[str]) -> list[Proposal]:
         of_squares = item.domain in OF_SQUARES
         by_name = "real" if item.either_sign else _names.domain(item.name)
         domain = ("" if of_squares else item.domain) or by_name
-        square = (item.domain if of_squares else "") or _names.square_domain(item.name)
+        needed = item.domain if of_squares else ""
+        named = _names.square_domain(item.name)
+        square = (named or needed) if needed in WEAK else needed or named
         square = "" if square == "spd" and item.general else square
         grad = grad and domain != "signs"  # a label or a direction
         grad = grad and (domain != "binary" or item.differentiable is True)  # a label or a mask

@@ -29,6 +29,7 @@ DOMAINS = {
 #: that stay so when they are moved.
 CONFINED = {
     "skew": "skew-symmetric",
+    "dominant": "matrices of positive determinant",
     "lower": "lower triangular",
     "upper": "upper triangular",
     "signs": "-1 or 1",
@@ -38,11 +39,19 @@ CONFINED = {
 
 #: Domains of square matrices.
 OF_SQUARES = frozenset(
-    {"spd", "nsd", "tril", "triu", "orthogonal", "contraction", "skew", "lower", "upper"}
+    {
+        *("spd", "nsd", "tril", "triu", "orthogonal", "contraction", "skew", "lower", "upper"),
+        "dominant",
+    }
 )
+
+#: Domains that hold others, for which a name or the documentation may ask: a definite matrix has a
+#: positive determinant.
+WEAK = frozenset({"dominant"})
 
 #: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
 WORDS = (
+    ("dominant", r"\bpositive determinant|\bdet(?:\w*|\(\w+\)) ?> ?0\b|\bdeformation gradient"),
     ("nsd", r"negative[- ](?:semi-?)?definite|\bhurwitz\b"),
     (
         "spd",

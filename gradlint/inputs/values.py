@@ -390,6 +390,11 @@ def turning(orthogonal: torch.Tensor) -> torch.Tensor:
     return torch.cat([orthogonal[..., :-1], last], -1)
 
 
+#: What is added on the diagonal of a contraction so that its determinant is positive, with room to
+#: be moved (heuristic: not one, at which powers and logarithms hide factors).
+DIAGONAL = 1.3
+
+
 def _matrices(
     domain: str, shape: list[int], count: int, generator: torch.Generator
 ) -> torch.Tensor:
@@ -401,11 +406,13 @@ def _matrices(
         return factor - factor.mT
     if domain == "orthogonal":
         return turning(torch.linalg.qr(factor).Q)
-    if domain == "contraction":
+    eye = torch.eye(shape[-1], dtype=torch.float64)
+    if domain in ("contraction", "dominant"):
         # The spectral radius is at most the norm, and a norm of 0.6 leaves it room to be moved.
-        return 0.6 * factor / torch.linalg.matrix_norm(factor, ord=2, keepdim=True)
+        made = 0.6 * factor / torch.linalg.matrix_norm(factor, ord=2, keepdim=True)
+        # Beside more than the identity, no symmetry hides a transposition.
+        return made + DIAGONAL * eye if domain == "dominant" else made
     if domain == "spd":
-        eye = torch.eye(shape[-1], dtype=torch.float64)
         return 0.3 * factor @ factor.mT + (1 + 0.3 * torch.arange(shape[-1])) * eye
     diagonal = spread("positive", shape[:-1], count // max(shape[-1], 1), generator)
     return 0.5 * factor.tril(-1) + torch.diag_embed(diagonal + 0.4)

@@ -216,6 +216,7 @@ def test_nothing_is_confined_where_nothing_asks_for_it():
     ("text", "domain"),
     [
         ("A must be symmetric", "spd"),
+        ("F (n, 3, 3): deformation gradient", "dominant"),
         ("not a rotation matrix", "orthogonal"),
         ("the knots are strictly increasing", "ordered"),
         ("each row sums to one", "rows"),
@@ -249,6 +250,7 @@ def test_square_domains_hold_what_they_say(domain):
         "upper": lambda m: torch.equal(m, m.triu()) and m.diagonal(dim1=-2, dim2=-1).min() > 0,
         "skew": lambda m: torch.equal(m, -m.mT) and m.abs().max() > 0.1,
         "orthogonal": lambda m: torch.allclose(m @ m.mT, eye.expand_as(m)),
+        "dominant": lambda m: torch.linalg.det(m).min() > 0.1 and not torch.allclose(m, m.mT),
         "contraction": lambda m: 0.1 < torch.linalg.eigvals(m).abs().max() < 0.7,
     }[domain]
     assert bool(holds(made))
