@@ -239,6 +239,7 @@ def _sample(
         op.call = with_bound_closures(op.call)
     given = Sample(label, origin, args, kwargs)
     made = Sample(label, origin, map_tensors(args, convert), map_tensors(kwargs, convert))
+    made.unmarked = not chosen
     made.notes += [
         f"{name}: elements that shared memory were copied apart"
         for name, tensor in given.named_tensors(op.signature)

@@ -144,13 +144,24 @@ def _of_integers(value: torch.Tensor, guessed: str) -> str:
         return guessed
     if value.dim() == 0 or value.numel() < 2:
         return ""
+    return _order_of(value) or "indices"
+
+
+def _order_of(value: torch.Tensor) -> str:
+    """The order of integers, in words; empty for none."""
     ordered = value.sort(-1).values
     counted = torch.arange(value.shape[-1], device=value.device)
+    several = value.shape[-1] >= FEWEST_ORDERED
+    # Of a tree or a river: what is walked in another order, or in a circle, means something else.
+    if value.dim() == 1 and several and bool(((value > counted) | (value < 0)).all()):
+        return "positions that come later"
+    if value.dim() == 1 and several and bool((value < counted).all()):
+        return "positions that come before"
     if value.shape[-1] > 1 and bool((value.diff(dim=-1) >= 0).all()):
         return "integers in an order"
-    if value.shape[-1] >= FEWEST_ORDERED and bool((ordered == counted).all()):
+    if several and bool((ordered == counted).all()):
         return "a permutation along the last axis"
-    return "indices"
+    return ""
 
 
 def _bounds(known: Iterable[Evidence], names: list[str]) -> Iterator[Bound]:

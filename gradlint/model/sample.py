@@ -52,6 +52,8 @@ class Sample:
             finite at others; forward is finite there, and nothing says that it is not meant.
         guarded: whether a number was moved by which forward bounds something that is below it
             here, and which is as small at its own value as what keeps from dividing by zero.
+        unmarked: whether who gave the tensors marked none of them as requiring grad, so that all
+            floating ones do.
     """
 
     label: str
@@ -73,6 +75,7 @@ class Sample:
     unlike: tuple[tuple[int, str], ...] = ()
     narrowed: tuple[str, ...] = ()
     guarded: bool = False
+    unmarked: bool = False
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -111,6 +114,7 @@ class Sample:
             self.unlike,
             self.narrowed,
             self.guarded,
+            self.unmarked,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

@@ -10,6 +10,7 @@ import re
 
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.documentation import documented_constant, prose
+from gradlint.targets.nodes import source_text
 
 #: Words in argument names that stand for constants in PyTorch's own functions, none of which is
 #: differentiated there either (a convention, so it is a note and not a fault).
@@ -17,9 +18,26 @@ CONSTANTS = frozenset(
     {
         *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
         *("idx", "index", "indices", "length", "lengths", "eps", "epsilon", "vareps"),
-        *("buffer", "ema", "moving", "running"),
+        *("buffer", "ema", "moving", "running", "gumbel", "gumbels", "uniform", "uniforms"),
     }
 )
+
+#: How code makes logistic or Gumbel noise of uniform numbers: log(u) - log(1 - u), -log(-log(u)).
+_NOISE = (
+    r"\blog\({0}\)[^\n]*\blog(?:1p\(-\s*{0}\)|\(\s*1(?:\.0?)?\s*-\s*{0}\))",
+    r"\blog\(\s*-\s*(?:torch\.)?log\(\s*{0}\b",
+    r"-\s*{0}\.log\(\)\)\.log\(\)",
+)
+
+
+def is_made_to_noise(function: type, name: str) -> bool:
+    """Whether the forward of a Function makes noise of the uniform numbers that are its argument
+    ``name``: nobody differentiates by what was drawn."""
+    try:
+        text = source_text(function)
+    except (OSError, TypeError):
+        return False
+    return any(re.search(pattern.format(re.escape(name)), text) for pattern in _NOISE)
 
 
 def is_constant_by_name(name: str) -> bool:

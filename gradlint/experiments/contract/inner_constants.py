@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.experiments.contract.constants import is_constant_by_name
+from gradlint.experiments.contract.constants import is_constant_by_name, is_made_to_noise
 from gradlint.experiments.contract.meant_gradients import is_of_loss, said_of, why_meant
 from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.finite.extremes import parameters_of
@@ -54,7 +54,8 @@ def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
     Function inside returned None: not a parameter of a module, and not the first of the arguments
     that could have a gradient."""
     inside = item.node.function is not subject.op.function
-    if not inside or subject.sample.origin != "inferred" or position in parameters_of(subject):
+    chosen = subject.sample.origin == "inferred" or subject.sample.unmarked
+    if not inside or not chosen or position in parameters_of(subject):
         return False
     beside = _beside(subject, item)
     return item.position != beside[0].position and any(one.value is not None for one in beside)
@@ -63,8 +64,8 @@ def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
 def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int) -> bool:
     """Whether the input at ``position``, for which a Function inside returned None, may be a
     constant: :func:`is_chosen`, nothing says that a gradient is meant, and its name says that it is
-    a constant, its default is one, another tensor has none either, or it weights a loss beside a
-    target."""
+    a constant, its default is one, noise is made of it, another tensor has none either, or it
+    weights a loss beside a target."""
     if not is_chosen(subject, item, position) or why_gradient_meant(subject, item):
         return False
     without = [one for one in _beside(subject, item) if one.value is None]
@@ -74,6 +75,7 @@ def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int
     return (
         len(without) > 1
         or is_constant_by_name(name)
+        or is_made_to_noise(item.node.function, name)
         or is_of_loss(others)
         or _has_constant_default(item.node.function, name)
     )
