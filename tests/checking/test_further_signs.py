@@ -129,6 +129,11 @@ def test_a_number_without_a_second_sign_keeps_it():
         ("if k > 1:\n    y = x\nelse:\n    y = k * x", set()),
         ("if 0 < k < 1:\n    y = x\nelse:\n    y = k * x", set()),
         ("y = roll(x, k)", set()),
+        ("y = torch.where(t < 0, t * 2, t)", {"t"}),
+        ("y = torch.where(t > 0, t.log(), t * 2)", {"t"}),
+        ("y = torch.where(t > 0, t.log(), 0.0)", set()),
+        ("y = torch.where(t < 1, t * 2, t)", set()),
+        ("y = where(t < 0, t * 2, t)", set()),
     ],
 )
 def test_what_code_says_of_signs(code, names):

@@ -334,3 +334,73 @@ def test_a_note_says_that_values_are_positive():
     assert finding.sample == "with p=3.25"
     (sample,) = [item for item in check(PowerMeanOfOne).samples if item.label == "with p=3.25"]
     assert "all values are positive" in sample.notes
+
+
+@torch.library.custom_op("gradlint_unusual::pressure", mutates_args=())
+def pressure(temp: torch.Tensor) -> torch.Tensor:
+    return torch.where(temp < 0, (0.3 * temp).exp(), (0.2 * temp).exp())
+
+
+@torch.library.custom_op("gradlint_unusual::wrong_pressure", mutates_args=())
+def wrong_pressure(temp: torch.Tensor) -> torch.Tensor:
+    return torch.where(temp < 0, (0.3 * temp).exp(), (0.2 * temp).exp())
+
+
+def _saves(ctx: Any, inputs: Any, output: torch.Tensor) -> None:
+    ctx.save_for_backward(inputs[0], output)
+
+
+def _slope(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+    temp, out = ctx.saved_tensors
+    return g * out * torch.where(temp < 0, 0.3, 0.2)
+
+
+pressure.register_autograd(_slope, setup_context=_saves)
+wrong_pressure.register_autograd(
+    lambda ctx, g: 0.2 * g * ctx.saved_tensors[1], setup_context=_saves
+)
+
+
+def test_what_is_compared_inside_of_a_custom_operator_is_seen():
+    """Its argument is guessed to be one number, which has one sign."""
+    assert check(pressure).verdict == "pass"
+    report = check(wrong_pressure)
+    assert tried(report)["where `temp` is below 0"] == "wrong"
+    assert report.verdict == "fail"
+
+
+class Combined(Function):
+    """Rows of a table by their weights; none for a slot below zero."""
+
+    @staticmethod
+    def forward(ctx, table, slot, gates):
+        ctx.save_for_backward(table, slot, gates)
+        kept = (slot >= 0).to(gates.dtype)
+        return (table[slot.clamp(min=0)] * (gates * kept).unsqueeze(-1)).sum(1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        table, slot, gates = ctx.saved_tensors
+        kept = (slot >= 0).to(gates.dtype)
+        safe = slot.clamp(min=0)
+        by_gates = torch.einsum("nd,nkd->nk", grad, table[safe]) * kept
+        by_row = ((gates * kept).unsqueeze(-1) * grad.unsqueeze(1)).flatten(0, 1)
+        return torch.zeros_like(table).index_add(0, safe.flatten(), by_row), None, by_gates
+
+
+class NeverDropped(Combined):
+    @staticmethod
+    def backward(ctx, grad):
+        table, slot, _ = ctx.saved_tensors
+        by_table, none, _ = Combined.backward(ctx, grad)
+        return by_table, none, torch.einsum("nd,nkd->nk", grad, table[slot.clamp(min=0)])
+
+
+def test_weights_beside_indices_and_indices_below_zero():
+    """The number of axes of the indices is known from backward alone."""
+    for seed in range(4):
+        report = gradlint.check(Combined, seed=seed, order=1, select=["GL1", "GL4"]).targets[0]
+        assert report.verdict == "pass"
+        flags = {"seed": seed, "order": 1, "select": ["GL1", "GL4"]}
+        report = gradlint.check(NeverDropped, **flags).targets[0]
+        assert tried(report)["where `slot` has negative indices"] == "wrong"

@@ -238,6 +238,20 @@ def test_what_has_a_sign_stays_real_beside_complex_numbers():
     assert not lam.is_complex()
 
 
+def consistent(k, k0, mask):
+    """Measured where ``mask`` is one."""
+    return (1 - mask) * k + mask * k0
+
+
+def test_masks_stay_real_beside_complex_numbers():
+    args = tuple(randn(4).requires_grad_() for _ in range(3))
+    domains = dict.fromkeys(("k", "k0", "mask"), "all reals")
+    (found,) = as_complex(
+        op_of(consistent), Sample("s", "inferred", args, domains=domains), expected=True
+    )
+    assert [value.is_complex() for value in found.sample.args] == [True, True, False]
+
+
 def between(x, index):
     return (x[index[:, 0]] - x[index[:, 1]]).norm(dim=1)
 

@@ -9,7 +9,7 @@ from gradlint.inputs._attempt import Failure
 from gradlint.inputs._frames import FailedAttempt
 from gradlint.inputs._gather import gather
 from gradlint.inputs._infer import infer
-from gradlint.inputs._moves import without_batch
+from gradlint.inputs._moves import made_wide, without_batch
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs._repairs import repairs, size_pairs
 from gradlint.targets.build import from_object
@@ -643,3 +643,68 @@ def test_a_bias_beside_a_temperature_is_a_number_too(loss):
 def test_a_bias_whose_gradient_alone_is_summed_too_far_stays_a_vector():
     sample = infer(from_object(Shifted), 0)[0]
     assert [value.dim() for value in sample.args][2] == 1
+
+
+def times(a, b):
+    aw, ax, ay, az = a.unbind(-1)
+    bw, bx, by, bz = b.unbind(-1)
+    return torch.stack(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ],
+        dim=-1,
+    )
+
+
+def turned(q, omega):
+    """A quaternion turned by a rate: three numbers, and a fourth one put before them."""
+    return times(q, torch.cat([omega.norm(dim=-1, keepdim=True).cos(), omega], dim=-1))
+
+
+def test_a_slice_that_is_put_beside_an_input_counts():
+    q, omega = infer(from_object(turned, name="turned"), 0)[0].args
+    assert (q.shape[-1], omega.shape[-1]) == (4, 3)
+
+
+def binned(x, logits):
+    w = logits.softmax(0)
+    k = (x * logits.numel()).floor().long().clamp(0, logits.numel() - 1)
+    return w.cumsum(0)[k] + w[k]
+
+
+def test_what_is_indexed_below_its_number_of_elements_is_a_vector():
+    _, logits = infer(from_object(binned, name="binned"), 0)[0].args
+    assert logits.dim() == 1
+
+
+def constrained(Q, p, A, b):
+    m = A.shape[-2]
+    top = torch.cat([Q, A.mT], dim=-1)
+    system = torch.cat([top, torch.cat([A, Q.new_zeros(m, m)], dim=-1)], dim=-2)
+    return torch.linalg.solve(system, torch.cat([-p, b], dim=-1))[: Q.shape[-1]]
+
+
+def test_a_right_hand_side_is_a_vector():
+    Q, p, A, b = infer(from_object(constrained, name="constrained"), 0)[0].args
+    n, m = Q.shape[-1], A.shape[0]
+    assert (Q.shape, p.shape, A.shape, b.shape) == ((n, n), (n,), (m, n), (m,))
+
+
+def test_a_matrix_of_more_rows_than_columns_gets_fewer():
+    tall = Plan(("A", "b"), (TensorGuess(("m", "n")), TensorGuess(("m",)))).sized("m", 9)
+    wide = tall.sized("m", 3)
+    (made,) = made_wide(tall, 0.3)
+    assert [made.sizes()[axis] for axis in ("m", "n")] == [tall.sizes()["n"] - 2, tall.sizes()["n"]]
+    assert list(made_wide(wide, 0.3)) == []
+
+
+@pytest.mark.parametrize("name", ["deformation", "cov"])
+def test_a_logdet_is_of_a_matrix_that_is_symmetric_only_if_its_name_says_so(name):
+    names: dict[str, object] = {"torch": torch}
+    exec(f"def logdet({name}): return torch.logdet({name})", names)
+    (value,) = infer(from_object(names["logdet"], name="logdet"), 0)[0].args
+    assert torch.linalg.det(value) > 0
+    assert torch.allclose(value, value.mT) == (name == "cov")

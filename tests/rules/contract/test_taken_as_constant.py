@@ -543,3 +543,62 @@ def test_what_a_caller_detaches_is_a_constant(op: Any, constants: set[str]) -> N
 
 def test_a_caller_that_detaches_a_constant_passes() -> None:
     assert gradlint.check(chosen, seed=0, order=1, select=["GL0", "GL4"]).findings == []
+
+
+class Relaxed(Function):
+    """A gate that is open by chance."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, u: Tensor) -> Tensor:
+        s = torch.sigmoid(logits + torch.log(u) - torch.log1p(-u))
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (s,) = ctx.saved_tensors
+        return grad * s * (1 - s), None
+
+
+class Scaled(Function):
+    """Its second argument is no noise."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, u: Tensor) -> Tensor:
+        s = torch.sigmoid(logits + torch.log1p(u))
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (s,) = ctx.saved_tensors
+        return grad * s * (1 - s), None
+
+
+class Gated(torch.nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+        self.logits = torch.nn.Parameter(torch.linspace(-1, 1, 4, dtype=torch.float64))
+
+    def forward(self, u: Tensor) -> Tensor:
+        return self.function.apply(self.logits.expand_as(u), u)
+
+
+def uniform(*shape: int) -> Tensor:
+    generator = torch.Generator().manual_seed(3)
+    return 0.1 + 0.8 * torch.rand(shape, generator=generator, dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("function", "marked", "severity"),
+    [
+        (Relaxed, False, "info"),
+        (Relaxed, True, "error"),  # who marks it asks for its gradient
+        (Scaled, False, "warning"),
+    ],
+)
+def test_what_noise_is_made_of_is_a_constant(function: Any, marked: bool, severity: str) -> None:
+    given = uniform(3, 4).requires_grad_(marked)
+    report = gradlint.check(Gated(function), [(given,)], seed=0, order=1, select=["GL103"])
+    assert [finding.severity for finding in report.findings] == [severity]

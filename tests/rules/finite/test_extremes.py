@@ -870,6 +870,49 @@ def test_what_autograd_has_not_finite_either_is_information(
     assert (found[0] == "info") == (explained is not None)
 
 
+class Applied(torch.nn.Module):
+    """A Function inside: the second opinion is that of its forward, too."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * self.function.apply(x)
+
+
+def mean_length(x: Tensor) -> Tensor:
+    return RootOfSquares.apply(x).mean()
+
+
+bound_early = StableSigmoid.apply
+
+
+def sigmoid_bound_early(x: Tensor) -> Tensor:
+    """Its Function is called by another name, so that there is no second opinion."""
+    return bound_early(x)
+
+
+@pytest.mark.parametrize(
+    ("op", "explained"),
+    [
+        (Applied(ClippedRatio), "singular"),
+        (Applied(StableSigmoid), None),
+        (Applied(Length), None),
+        (mean_length, "singular"),
+        (sigmoid_bound_early, None),
+    ],
+)
+def test_functions_inside_are_compared_with_autograd_too(
+    probed: Callable[..., Outcome], op: Any, explained: str | None
+) -> None:
+    found = loudness(probed(GL302, op, X))["x"]
+    assert found[1] == explained
+    assert (found[0] == "info") == (explained is not None)
+    for function in (ClippedRatio, StableSigmoid, RootOfSquares):
+        assert "apply" not in vars(function)
+
+
 @torch.library.custom_op("gradlint_extremes::clipped_ratio", mutates_args=())
 def clipped_ratio(x: Tensor) -> Tensor:
     return x.exp().clamp(max=1.0)
@@ -1310,6 +1353,9 @@ class FaultySoftener(Softener):
         return Softened.apply(x, self.log_tau) + Softplus.apply(x)
 
 
+softened = Softened.apply  # by another name, so that forward's own operations are no second opinion
+
+
 def test_extreme_values_of_a_parameter_are_information(probed: Callable[..., Outcome]) -> None:
     assert loudness(probed(GL302, Softener(), X)) == {
         "x": ("info", "parameter"),
@@ -1322,7 +1368,7 @@ def test_extreme_values_of_a_parameter_are_information(probed: Callable[..., Out
         "x": ("info", "parameter"),
         "log_tau": ("info", "parameter"),
     }
-    assert loudness(probed(GL302, lambda x, h: Softened.apply(x, h), X, log_tau)) == {
+    assert loudness(probed(GL302, lambda x, h: softened(x, h), X, log_tau)) == {
         "x": ("warning", None),
         "h": ("warning", None),
     }

@@ -320,3 +320,50 @@ def test_given_inputs_that_broadcast_are_meant() -> None:
     inputs = [(leaf(3, 4), leaf(4), leaf(), leaf(4))]
     (finding,) = gradlint.check(Smoothed, inputs, select=["GL706"], seed=1, order=1).findings
     assert finding.severity == "error"
+
+
+class Transported(Function):
+    """Sorted projections of as many points on both sides."""
+
+    @staticmethod
+    def forward(ctx, x, y, theta):
+        ctx.save_for_backward(x, y, theta)
+        return ((x @ theta.t()).sort(0).values - (y @ theta.t()).sort(0).values).square().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, theta = ctx.saved_tensors
+        (a, i), (b, j) = (x @ theta.t()).sort(0), (y @ theta.t()).sort(0)
+        d = 2 * g * (a - b) / a.numel()
+        by_a = torch.zeros_like(a).scatter(0, i, d)
+        by_b = torch.zeros_like(b).scatter(0, j, -d)
+        return by_a @ theta, by_b @ theta, by_a.t() @ x + by_b.t() @ y
+
+
+class Spread(Function):
+    """A product with a factor, for which backward has a sum of its own kind."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x, factor)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, g):
+        x, factor = ctx.saved_tensors
+        return g * factor, torch.einsum("...,...->...", g, x)
+
+
+def test_a_backward_without_a_sum_is_for_no_operand_that_broadcasts() -> None:
+    report = gradlint.check(Transported, select=["GL401"], seed=1, order=1)
+    assert {(f.severity, f.grounds.explained) for f in report.findings} == {("info", "broadcast")}
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [((), True), (("factor",), True), (("x",), False)])
+def test_who_thinks_of_broadcasting_has_the_other_gradients_right(
+    wrong: tuple[str, ...], expected: bool
+) -> None:
+    x = torch.ones(3, 4, requires_grad=True)
+    before = subject(Spread, x, torch.ones(3, 4, requires_grad=True))
+    small = Sample("small", "given", (x, torch.ones(1, 4, requires_grad=True)))
+    assert broadcasting_is_meant(before, small, ["factor"], wrong) == expected
