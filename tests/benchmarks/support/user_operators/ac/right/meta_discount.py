@@ -1,0 +1,24 @@
+import torch
+
+
+class MetaDiscountedReturn(torch.autograd.Function):
+    _exponents = {}
+
+    @staticmethod
+    def forward(ctx, rewards, gamma):
+        T = rewards.shape[1]
+        key = (T, rewards.dtype, rewards.device)
+        if key not in MetaDiscountedReturn._exponents:
+            MetaDiscountedReturn._exponents[key] = torch.arange(T, dtype=rewards.dtype, device=rewards.device)
+        exponents = MetaDiscountedReturn._exponents[key]
+        powers = gamma ** exponents
+        ctx.save_for_backward(rewards, gamma, exponents)
+        return rewards @ powers
+
+    @staticmethod
+    def backward(ctx, grad):
+        rewards, gamma, exponents = ctx.saved_tensors
+        grad_rewards = grad[:, None] * gamma ** exponents
+        d = exponents[1:] * gamma ** exponents[:-1]
+        grad_gamma = (grad * (rewards[:, 1:] @ d)).sum()
+        return grad_rewards, grad_gamma
