@@ -266,6 +266,7 @@ def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = Fa
         if item != Described() or re.search(rf"(?i){as_written(evidence.name, names)}", text):
             _read_described(evidence, item, text, names)
     _give_one_shape(parameters, said)
+    _give_any_axes(parameters, text)
     labels = "" if by_name_alone else documented_binary_labels(text, names)
     for evidence in parameters:
         if evidence.name == labels and not evidence.domain:
@@ -356,6 +357,16 @@ def _bare_shape(name: str, text: str) -> tuple[str, ...]:
         text,
     )
     return tuple(re.split(r"\s?[x×]\s?|\s+", bare.group(1))) if bare else ()
+
+
+def _give_any_axes(parameters: list[Evidence], text: str) -> None:
+    """``obs: (...)`` has the axes that are any number beside others elsewhere, ``ens: (M, ...)``;
+    alone, it says nothing."""
+    beside = {axis for item in parameters for axis in item.shape} & ANY
+    for evidence in parameters if len(beside) == 1 else ():
+        bare = rf"(?<![\w.]){re.escape(evidence.name)}`*\s*:?\s*[\[(]\s*(?:\.\.\.|\*)\s*[\])]"
+        if not evidence.shape and re.search(bare, text):
+            evidence.shape = tuple(beside)
 
 
 def _give_one_shape(parameters: list[Evidence], said: dict[str, Described]) -> None:

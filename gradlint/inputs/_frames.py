@@ -89,6 +89,22 @@ class FailedAttempt:
                 name = self.owner(value)
             if name and name not in found:
                 found.append(name)
+        return found or self.behind(node, frame)
+
+    def behind(self, node: ast.AST, frame: Frame) -> list[str]:
+        """Parameters that names in ``node`` were computed from, as ``dt`` from ``grid`` in
+        ``dt = grid[1:] - grid[:-1]``; no farther back."""
+        parts = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        computed = {id for id in parts if isinstance(frame.names.get(id), torch.Tensor)}
+        found: list[str] = []
+        for outer in statements_at(frame.filename, frame.line, frame.column)[:-1]:
+            for made in ast.walk(outer) if isinstance(outer, ast.FunctionDef) else ():
+                if not isinstance(made, ast.Assign) or made.lineno >= frame.line:
+                    continue
+                targets = {part.id for target in made.targets for part in _names_in(target)}
+                if targets & computed:
+                    names = (part.id for part in _names_in(made.value))
+                    found += [n for n in names if n in self.plan.names and n not in found]
         return found
 
     def blamed(self) -> list[str]:
@@ -141,6 +157,10 @@ class FailedAttempt:
                         break
             if not isinstance(last, (ast.Assert, ast.Raise)):
                 return
+
+
+def _names_in(node: ast.AST) -> Iterator[ast.Name]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _attributes(node: ast.AST) -> Iterator[ast.Attribute]:

@@ -58,6 +58,8 @@ def from_ranks(failed: FailedAttempt) -> Iterator[Plan]:
         yield from _numbers(failed)
     if match := re.search(r"shape '\[([\d, ]*)\]' is invalid for input of size (\d+)", text):
         yield from like_view(failed, match)
+    if match := re.search(r"cannot be multiplied \(\d+x(\d+) and (\d+)x(\d+)\)", text):
+        yield from _vector_operand(failed, *map(int, match.groups()))
     if _RIGHT_HAND_SIDE.search(text):
         yield from _right_hand_side(failed)
     yield from _operands(failed)
@@ -187,6 +189,23 @@ def _right_hand_side(failed: FailedAttempt) -> Iterator[Plan]:
                 plan = plan.changed(name, replace(guess, axes=guess.axes[1:]), 0.0)
         if plan != failed.plan:
             yield replace(plan, cost=failed.plan.cost + 0.2)
+
+
+def _vector_operand(failed: FailedAttempt, inner: int, rows: int, last: int) -> Iterator[Plan]:
+    """``g @ u`` in backward, of rows as long as those of ``u``: one such row was meant, which
+    forward broadcast."""
+    place = failed.innermost()
+    if place is None or failed.failure.phase != "backward" or inner != last:
+        return
+    for node in ast.walk(place[0]):
+        if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.MatMult):
+            continue
+        for name in failed.named(node.right, place[1]):
+            guess = failed.plan.guess(name)
+            if not isinstance(guess, TensorGuess):
+                continue
+            if [failed.sizes[axis] for axis in guess.axes] == [rows, last]:
+                yield failed.plan.changed(name, replace(guess, axes=guess.axes[1:]), 0.15)
 
 
 def _operands(failed: FailedAttempt) -> Iterator[Plan]:
@@ -370,12 +389,22 @@ def _below_permuted(failed: FailedAttempt, more: int) -> Iterator[Plan]:
 
 
 def _levelled(failed: FailedAttempt) -> Iterator[Plan]:
-    """Tensors of fewer axes get as many as the others have, and the other way round."""
+    """Tensors of fewer axes get as many as the others have, and the other way round; in backward,
+    those that the failing line computes with may get as many as the error says."""
     ranks = {name: rank_of(failed.plan, name) or 0 for name in _suspects(failed)}
     for wanted in sorted(set(ranks.values()), reverse=True):
         for name, rank in ranks.items():
             if rank != wanted:
                 yield with_rank(failed.plan, name, wanted, 0.2 if rank < wanted else 0.8)
+    said = re.search(r"number of dimensions: got (\d) and (\d)", failed.failure.text)
+    place = failed.innermost()
+    if said is None or place is None or failed.failure.phase != "backward":
+        return
+    fewer, more = sorted(map(int, said.groups()))
+    for name in failed.behind(*place):
+        guess = failed.plan.guess(name) if name in failed.plan.names else None
+        if isinstance(guess, TensorGuess) and len(guess.axes) == more and fewer:
+            yield failed.plan.changed(name, replace(guess, axes=guess.axes[-fewer:]), 0.2)
 
 
 def _deeper(failed: FailedAttempt) -> Iterator[Plan]:

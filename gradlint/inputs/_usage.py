@@ -23,6 +23,9 @@ _RETURN_TENSORS = frozenset({"mean", "sum", "median", "amax", "amin", "std", "va
 #: of ``isinstance``.
 IN_PLACE_OF_TENSOR = 6.0
 
+#: Likewise for a string where the argument is compared with one: more than any name says, as
+#: ``op`` says that it is a function.
+_COMPARED_WITH_TEXT = 4.0
 
 #: Weight of the evidence for a vector where one of its elements is a number (heuristic: more than
 #: what the other tensors suggest, less than what is unpacked or asserted).
@@ -191,7 +194,7 @@ class Reader(Calls):
         elif isinstance(value, bool):
             found.say("bool", 3.0)
         elif isinstance(value, str):
-            found.say("str", 3.0)
+            found.say("str", _COMPARED_WITH_TEXT)
             found.suggest(value)
         elif isinstance(value, (list, tuple, set)) and isinstance(operator, (ast.In, ast.NotIn)):
             for item in ordered(value):

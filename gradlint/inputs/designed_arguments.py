@@ -364,6 +364,18 @@ def with_arguments(op: Op, sample: Sample, moved: Mapping[str, Any]) -> Sample:
     return replace(sample, args=tuple(args), kwargs=kwargs, moved=tuple(moved))
 
 
+#: Names of numbers of elements that are taken together, of which there are several only where they
+#: are fewer than what the sample holds, and what is tried then: a remainder is left of most sizes.
+_OF_PARTS = re.compile(r"(?i)chunk|block|tile|bucket|split|segment|micro_?batch|panel")
+_FEW = (2, 1)
+
+
+def _of_parts(name: str, now: Any, sample: Sample) -> tuple[int, ...]:
+    """Numbers of elements that are taken together of which the sample holds several."""
+    largest = max((size for tensor in tensors_of(sample) for size in tensor.shape), default=0)
+    return _FEW if type(now) is int and now > largest and _OF_PARTS.search(name) else ()
+
+
 def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
     """Argument → other values to try, those known to the code first."""
     if op.signature is None:
@@ -393,7 +405,10 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
         words = [*evidence.values, *documented_words(said, now)]
-        candidates = values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced)
+        candidates = [
+            *_of_parts(parameter.name, now, sample),
+            *values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced),
+        ]
         allowed = documented_range(said, parameter.name, known)
         most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
         others = distinct(now, within(allowed, now, candidates))[:most]

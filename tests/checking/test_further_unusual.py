@@ -404,3 +404,40 @@ def test_weights_beside_indices_and_indices_below_zero():
         flags = {"seed": seed, "order": 1, "select": ["GL1", "GL4"]}
         report = gradlint.check(NeverDropped, **flags).targets[0]
         assert tried(report)["where `slot` has negative indices"] == "wrong"
+
+
+class Chunked(Function):
+    """Sums of squares against a weight, a few rows at a time."""
+
+    @staticmethod
+    def forward(ctx, x, weight, chunk_size=1024):
+        ctx.save_for_backward(x, weight)
+        ctx.chunk_size = chunk_size
+        return torch.cat([(part @ weight).square().sum(-1) for part in x.split(chunk_size)])
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        by_x, by_weight = [], torch.zeros_like(weight)
+        for part, of_part in zip(x.split(ctx.chunk_size), g.split(ctx.chunk_size), strict=True):
+            slope = 2 * of_part[:, None] * (part @ weight)
+            by_x.append(slope @ weight.t())
+            by_weight = by_weight + part.t() @ slope
+        return torch.cat(by_x), by_weight, None
+
+
+class LastChunk(Chunked):
+    @staticmethod
+    def backward(ctx, g):
+        by_x, _, _ = Chunked.backward(ctx, g)
+        x, weight = ctx.saved_tensors
+        part, of_part = x.split(ctx.chunk_size)[-1], g.split(ctx.chunk_size)[-1]
+        return by_x, part.t() @ (2 * of_part[:, None] * (part @ weight)), None
+
+
+def test_there_are_several_chunks():
+    """All that inference makes fits into one of the default size."""
+    assert check(Chunked).verdict == "pass"
+    report = check(LastChunk)
+    assert tried(report)["with chunk_size=2"] == "wrong"
+    assert report.verdict == "fail"

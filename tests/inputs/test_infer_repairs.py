@@ -708,3 +708,76 @@ def test_a_logdet_is_of_a_matrix_that_is_symmetric_only_if_its_name_says_so(name
     (value,) = infer(from_object(names["logdet"], name="logdet"), 0)[0].args
     assert torch.linalg.det(value) > 0
     assert torch.allclose(value, value.mT) == (name == "cov")
+
+
+class Flow(torch.autograd.Function):
+    """z + tanh(z w) u: of a ``u`` with a row for each of ``z`` forward makes something, too."""
+
+    @staticmethod
+    def forward(ctx, z, u, w):
+        ctx.save_for_backward(z, u, w)
+        return z + torch.tanh(z @ w)[:, None] * u
+
+    @staticmethod
+    def backward(ctx, g):
+        z, u, w = ctx.saved_tensors
+        h = torch.tanh(z @ w)
+        by_a = (g @ u) * (1 - h * h)
+        return g + by_a[:, None] * w, h @ g, by_a @ z
+
+
+def test_a_vector_that_forward_would_broadcast():
+    _, u, w = infer(from_object(Flow), 0)[0].args
+    assert u.shape == w.shape
+    assert u.dim() == 1
+
+
+class Trapezoid(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, values, grid):
+        ctx.save_for_backward(values, grid)
+        return torch.trapezoid(values, grid, dim=1)
+
+    @staticmethod
+    def backward(ctx, g):
+        _, grid = ctx.saved_tensors
+        dt = grid[1:] - grid[:-1]
+        zero = dt.new_zeros(1)
+        weights = 0.5 * (torch.cat([dt, zero]) + torch.cat([zero, dt]))
+        return g[:, None] * weights, None
+
+
+def test_what_backward_computes_from_an_input_tells_its_number_of_axes():
+    values, grid = infer(from_object(Trapezoid), 0)[0].args
+    assert (values.dim(), grid.shape) == (2, values.shape[-1:])
+
+
+class Ensemble(torch.autograd.Function):
+    """ens: (M, ...) members first; obs: (...)."""
+
+    @staticmethod
+    def forward(ctx, ens, obs):
+        ctx.save_for_backward(ens, obs)
+        return (ens - obs).abs().mean(0)
+
+    @staticmethod
+    def backward(ctx, g):
+        ens, obs = ctx.saved_tensors
+        s = torch.sign(ens - obs) / ens.shape[0]
+        return g * s, -g * s.sum(0)
+
+
+def test_any_number_of_axes_are_those_of_another_argument():
+    ens, obs = infer(from_object(Ensemble), 0)[0].args
+    assert obs.shape == ens.shape[1:]
+
+
+def reduced(op, x):
+    if op == "mean":
+        return x.mean(0)
+    return x.sum(0)
+
+
+def test_what_is_compared_with_a_text_is_one_whatever_its_name():
+    ops = {sample.args[0] for sample in infer(from_object(reduced, name="reduced"), 0)}
+    assert "mean" in ops
