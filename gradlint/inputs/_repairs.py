@@ -147,7 +147,29 @@ def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _slices(failed)
     yield from _squared(failed)
     yield from _sums(failed)
+    yield from _lengths(failed)
     yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
+
+
+#: A length that is asked for, and those that are not so long.
+_LENGTH = re.compile(r"must have length (\d+)\. Got (\d+)(?: and (\d+))?")
+
+
+def _lengths(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "inputs dimension -1 must have length 3. Got 5 and 13" where axes are 6 and 13 long: all of
+    these at once; the first is a part of an axis, ``q[..., 1:]``, that is to be longer by one."""
+    match = _LENGTH.search(failed.failure.text)
+    if match is None:
+        return
+    wanted, *found = (int(number) for number in match.groups() if number)
+    plan = failed.plan
+    for size in found:
+        more = 0 if size in failed.labels or size == wanted else 1
+        for symbol in failed.labels.get(size + more, ()) if size != wanted else ():
+            if not symbol.startswith("="):
+                plan = plan.sized(symbol, wanted + more)
+    if plan is not failed.plan:
+        yield replace(plan, cost=failed.plan.cost + 0.15)
 
 
 def _sums(failed: FailedAttempt) -> Iterator[Plan]:

@@ -55,10 +55,18 @@ def other_indices(
         said = prose_about(op, name)
         least = documented_from_zero(said, name) or documented_from_one(said, name)
         if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
-            values = tensor.reshape(-1)
-            every_other = torch.arange(len(values), device=values.device) % 2 == 0
-            mixed = torch.where(every_other, values, -1 - values // 2)
+            mixed = _every_other_negative(tensor, alike=indexes_one(op, name))
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+def _every_other_negative(tensor: torch.Tensor, *, alike: bool) -> torch.Tensor:
+    """``tensor`` with every other index counted from the end; of tuples all members, so that they
+    stay unequal where they were."""
+    counted = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
+    axis = _axis_of_tuples(tensor, alike=alike)
+    if axis is not None:
+        counted = torch.arange(tensor.shape[1 - axis], device=tensor.device).unsqueeze(axis)
+    return torch.where(counted % 2 == 0, tensor, tensor - int(tensor.max()) - 1).reshape(-1)
 
 
 def _grouped_otherwise(op: Op, sample: Sample) -> Iterator[Designed]:

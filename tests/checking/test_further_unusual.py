@@ -10,6 +10,7 @@ import torch
 from torch.autograd import Function
 
 import gradlint
+from gradlint.inputs.designed_indices import _every_other_negative
 from gradlint.inputs.designed_lists import one_more, with_empty_part
 from gradlint.model.report import TargetReport
 from gradlint.model.sample import Sample
@@ -441,3 +442,17 @@ def test_there_are_several_chunks():
     report = check(LastChunk)
     assert tried(report)["with chunk_size=2"] == "wrong"
     assert report.verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("indices", "expected"),
+    [
+        ([0, 2, 2, 0], [0, -1, 2, -3]),
+        ([[0, 0, 2], [0, 1, 2]], [[0, -3, 2], [-3, 1, -1]]),
+        ([[0, 1], [1, 2], [2, 3], [0, 3], [1, 3]], [[0, 1], [-3, -2], [2, 3], [-4, -1], [1, 3]]),
+    ],
+)
+def test_every_other_index_is_counted_from_the_end(indices: Any, expected: Any):
+    """Of the ends of an edge, both: one of them would be the other one's atom by chance."""
+    made = _every_other_negative(torch.tensor(indices), alike=True)
+    assert made.reshape(torch.tensor(indices).shape).tolist() == expected

@@ -53,6 +53,11 @@ def test_mismatched_matrices_are_tied():
     assert first_shapes(plan(), "RuntimeError", text)[0] == [(A, B), (B, C)]
 
 
+def test_lengths_that_are_asked_for_of_parts_of_axes_too():
+    text = "linalg.cross: inputs dimension -1 must have length 3. Got 10 and 7"
+    assert first_shapes(plan(), "RuntimeError", text)[0] == [(A, 3), (B, 4)]
+
+
 def test_a_size_of_no_axis_is_taken_over():
     text = "mat1 and mat2 shapes cannot be multiplied (5x7 and 20x11)"
     assert first_shapes(plan(), "RuntimeError", text)[0][0] == (5, 20)
