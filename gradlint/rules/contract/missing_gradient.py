@@ -13,7 +13,8 @@ the output depends on it, a note says so. It is a warning where the source shows
 meant: backward computes one and never uses it, the documentation or the arguments beside it say so,
 a module passes a parameter, or where it is left out, forward computes it from an input that has a
 gradient. In a callable or a module around a Function it is a warning, too, unless the Function
-returns `None` for several tensors, which looks meant.
+returns `None` for several tensors, or makes noise of the one, as by `log(u) - log1p(-u)`, which
+looks meant; so it is with inputs that you gave without `requires_grad` on any of them.
 
 Why it matters
 --------------
