@@ -20,6 +20,7 @@ import torch
 
 from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.judge_at_other_inputs import same_outputs
+from gradlint.experiments.other_forward import LEFT_OUT
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.said_of_gradients import said_instead
 from gradlint.model.report import Explanation, Finding
@@ -99,9 +100,11 @@ def soften_tangents(subject: Subject, findings: Sequence[Finding]) -> None:
             item.grounds = replace(item.grounds, explained=instead)
             item.help = _HELP_INSTEAD[instead] + item.help
         return
-    wide = [item for item in wrong if _beyond_components(subject, item)]
+    # An argument that backward leaves out explains the whole error, and no group does.
+    others = [item for item in wrong if item.cause != LEFT_OUT]
+    wide = [item for item in others if _beyond_components(subject, item)]
     if any(_is_tangent(subject, item) for item in wide) or (wide and _reads_tangent(subject)):
-        for item in wrong:
+        for item in others:
             item.grounds = replace(item.grounds, explained="tangent")
             item.help = _HELP + item.help
         return

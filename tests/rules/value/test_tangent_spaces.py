@@ -218,3 +218,28 @@ def test_more_zeros_at_the_end_than_a_motion_has_are_no_sign_of_a_tangent_space(
     outcome = as_loud_as_evidence(probed(by_code("GL401"), AtStride, x, weight))
     (finding,) = outcome.findings
     assert (finding.severity, finding.grounds.explained) == ("error", None)
+
+
+class Exclusive(Function):
+    """Sums of the exponentials before each element. The gradient for the last one is always zero
+    along the axis that backward takes, whatever ``dim`` is."""
+
+    @staticmethod
+    def forward(ctx, x, dim=-1):
+        e = x.exp()
+        ctx.save_for_backward(e)
+        return e.cumsum(dim) - e
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (e,) = ctx.saved_tensors
+        return e * (grad_output.sum(-1, keepdim=True) - grad_output.cumsum(-1)), None
+
+
+def test_an_argument_that_is_left_out_is_no_tangent_space(probed: Callable[..., Outcome]) -> None:
+    x = matrices(3, 4)
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), Exclusive, x, 0))
+    (finding,) = outcome.findings
+    assert (finding.cause, finding.severity) == ("argument-left-out", "error")
+    assert finding.grounds.explained is None
+    assert "tangent" not in finding.help
