@@ -162,6 +162,8 @@ def _lengths(failed: FailedAttempt) -> Iterator[Plan]:
     if match is None:
         return
     wanted, *found = (int(number) for number in match.groups() if number)
+    if all(size in failed.labels or size == wanted for size in found):
+        return  # whole axes: all moves for two sizes are for them
     plan = failed.plan
     for size in found:
         more = 0 if size in failed.labels or size == wanted else 1
