@@ -47,7 +47,7 @@ def test_calls_that_return_are_slow_and_do_not_hang(tmp_path: Path) -> None:
     assert report.findings == []
     assert report.verdict == "inconclusive"
     notes = [check.note for check in report.checks if check.code == "GL401"]
-    # How many of the fast calls are left depends on the machine: one that seems slow is timed again.
+    # How many fast calls are left depends on the machine: one that seems slow is timed again.
     said = ("forward is slow: this check took more than 2 s; give other inputs", "1 of 4 pairs: a ")
     assert notes[0].startswith(said)
 
