@@ -152,11 +152,13 @@ def _order_of(value: torch.Tensor) -> str:
     ordered = value.sort(-1).values
     counted = torch.arange(value.shape[-1], device=value.device)
     several = value.shape[-1] >= FEWEST_ORDERED
-    # Of a tree or a river: what is walked in another order, or in a circle, means something else.
-    if value.dim() == 1 and several and bool(((value > counted) | (value < 0)).all()):
-        return "positions that come later"
-    if value.dim() == 1 and several and bool((value < counted).all()):
-        return "positions that come before"
+    if value.dim() == 1 and several and 0 <= int(value.max()) < len(value):
+        # Of a tree or a river: what is walked in another order, or in a circle, means something
+        # else. The last one has none after it, and the first one none before it: they are below 0.
+        if bool(((value > counted) | (value < 0)).all()):
+            return "positions that come later"
+        if bool((value < counted).all()):
+            return "positions that come before"
     if value.shape[-1] > 1 and bool((value.diff(dim=-1) >= 0).all()):
         return "integers in an order"
     if several and bool((ordered == counted).all()):

@@ -47,9 +47,10 @@ def test_calls_that_return_are_slow_and_do_not_hang(tmp_path: Path) -> None:
     assert report.findings == []
     assert report.verdict == "inconclusive"
     notes = [check.note for check in report.checks if check.code == "GL401"]
-    # How many fast calls are left depends on the machine: one that seems slow is timed again.
-    said = ("forward is slow: this check took more than 2 s; give other inputs", "1 of 4 pairs: a ")
-    assert notes[0].startswith(said)
+    # Not always the first: where a fast call seemed slow it is timed again, and slow calls are known
+    # of before the sample is judged.
+    slow = "forward is slow: this check took more than 2 s; give other inputs"
+    assert any(note.startswith(slow) for note in notes)
 
 
 @pytest.mark.parametrize(("seconds", "inputs"), [(60.0, None), (0.3, "randn(3)")])
