@@ -47,8 +47,8 @@ def test_calls_that_return_are_slow_and_do_not_hang(tmp_path: Path) -> None:
     assert report.findings == []
     assert report.verdict == "inconclusive"
     notes = [check.note for check in report.checks if check.code == "GL401"]
-    # Not always the first: where a fast call seemed slow it is timed again, and slow calls are known
-    # of before the sample is judged.
+    # Not always the first: where a fast call seemed slow it is timed again, and it is known that
+    # calls are slow before the first sample is judged.
     slow = "forward is slow: this check took more than 2 s; give other inputs"
     assert any(note.startswith(slow) for note in notes)
 
