@@ -42,6 +42,9 @@ from gradlint.spec.plan import sample_labels
 
 #: Processor time that one text may take, in seconds.
 SECONDS = 2
+#: How many times as much it may take when it is tried again, by itself and in a new process. A slow
+#: machine, or what torch imports on its first use, is no fault of a text.
+PATIENCE = 5
 #: Time that may pass on one text, in seconds: far more, as other processes take their share.
 WAITS = 60
 #: What a process may hold beyond what it held before: the lowered limits below allow 16 MiB of
@@ -204,6 +207,8 @@ class Cell:
 
     def __init__(self) -> None:
         self.process = 0
+        #: Processor time that a text may take in this process.
+        self.seconds = SECONDS
         #: One byte for each text of a batch, which outlive the process: the first that is still
         #: zero is that of the text which ended it.
         self.marks = mmap.mmap(-1, BATCH)
@@ -217,15 +222,20 @@ class Cell:
 
         Many texts go to the process at once, which is what makes a long run quick. Each is timed,
         measured and judged on its own. A fault ends the process, and the texts that follow are
-        tried in a new one.
+        tried in a new one; so is a text that takes long.
         """
         said: list[Said] = []
         while len(said) < len(texts):
-            said += self._batch(attempt, texts[len(said) : len(said) + BATCH])
+            said += self._batch(attempt, texts[len(said) : len(said) + BATCH], SECONDS)
+            if said[-1] == _too_long(SECONDS):
+                index = len(said) - 1
+                said[index:] = self._batch(attempt, texts[index : index + 1], PATIENCE * SECONDS)
+                self.close()  # the next one has less time
         return said
 
-    def _batch(self, attempt: str, texts: Sequence[str]) -> list[Said]:
+    def _batch(self, attempt: str, texts: Sequence[str], seconds: int) -> list[Said]:
         """Verdicts on the first of ``texts``, up to the first fault."""
+        self.seconds = seconds
         if not self.process:
             self._start()
         self.marks[:] = bytes(BATCH)
@@ -253,7 +263,7 @@ class Cell:
             os.close(self_writes)
             os.close(self_reads)
             try:
-                _live(requests, answers, self.marks)
+                _live(requests, answers, self.marks, self.seconds)
             finally:
                 os._exit(3)
         os.close(requests)
@@ -270,7 +280,7 @@ class Cell:
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             if number == signal.SIGPROF:
-                return f"takes more than {SECONDS} s"
+                return _too_long(self.seconds)
             if number == signal.SIGALRM:
                 return f"waits for more than {WAITS} s"
             return f"ended by {signal.Signals(number).name}"
@@ -281,6 +291,10 @@ class Cell:
         if self.process:
             os.kill(self.process, signal.SIGKILL)
             self._ended()
+
+
+def _too_long(seconds: int) -> str:
+    return f"takes more than {seconds} s"
 
 
 _warm = False
@@ -298,6 +312,7 @@ def _warm_up() -> None:
             *("conv2d(b, b)", "interpolate(b, 3)", "x.unfold(0, 2, 1)", "x + '", "norm(x)"),
             *("einsum('ij->', x)", "cdist(x, x)", "x @ x", "randn(2) + x", "f''", "x # y"),
             *("matrix_exp(x[:, :2])", "svdvals(x)", "x.to_sparse()", "cross_entropy(x, i)"),
+            "unfold(b, 2)",  # torch imports its compiler for shapes alone
         ):
             try_expression(text)
         try_spec('forward: "x"\ninputs: {x: {shape: [N]}}\n')
@@ -306,8 +321,8 @@ def _warm_up() -> None:
         try_frame("x")
 
 
-def _live(requests: int, answers: int, marks: mmap.mmap) -> None:
-    watch = _Watch()
+def _live(requests: int, answers: int, marks: mmap.mmap, seconds: int) -> None:
+    watch = _Watch(seconds)
     watch.start()
     warnings.simplefilter("ignore")
     with os.fdopen(requests, "rb") as lines:
@@ -326,7 +341,8 @@ def _live(requests: int, answers: int, marks: mmap.mmap) -> None:
 class _Watch:
     """Time, memory and audit events of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: int) -> None:
+        self.seconds = seconds
         self.active = False
         self.events: list[str] = []
 
@@ -350,7 +366,7 @@ class _Watch:
         self.events.clear()
         os.write(self.peaks, b"5")  # the peak of memory is measured from now on
         held = int(os.pread(self.sizes, 100, 0).split()[1]) * _PAGE
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
         signal.setitimer(signal.ITIMER_REAL, WAITS)
         self.active = True
         try:

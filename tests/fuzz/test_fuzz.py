@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import signal
 import sys
@@ -127,7 +128,7 @@ def _sleeps(text: str) -> str:
         (_exits, "ended with exit code 7"),
         (_dies, "ended by SIGKILL"),
         (_raises, "KeyError: '/dev/null'"),
-        (_loops, "takes more than 1 s"),
+        (_loops, "takes more than 5 s"),
         (_sleeps, "waits for more than 2 s"),
     ],
 )
@@ -142,6 +143,22 @@ def test_planted_attempts_are_seen(
     assert cell.verdict("planted", "/dev/null").startswith(said)
     # The next one finds a living process.
     assert cell.verdict("expression", "x + 1") == ""
+
+
+def test_what_takes_long_once_is_no_fault(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = mmap.mmap(-1, 1)
+
+    def planted(text: str) -> str | None:
+        if text == "slow":
+            tried[0] += 1
+            while tried[0] == 1:
+                pass
+        return None if text == "refused" else ""
+
+    monkeypatch.setitem(cells.ATTEMPTS, "planted", planted)
+    monkeypatch.setattr(cells, "SECONDS", 1)
+    assert cell.verdicts("planted", ["right", "slow", "refused"]) == ["", "", None]
+    assert tried[0] == 2
 
 
 def test_an_input_that_changed_is_seen(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
