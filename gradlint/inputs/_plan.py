@@ -29,8 +29,8 @@ OTHER_SIZES = (
     (4,) * 40,
 )
 
-#: A sum, product or quotient of symbols.
-_COMPOSED = re.compile(r"\d+[A-Za-z_][\w.]*|\w[\w.]*(?:(?://|[-+*/])\w[\w.]*)+")
+#: A sum, product or quotient of symbols, or a power of a number: ``2**k``.
+_COMPOSED = re.compile(r"\d+(?:\*\*)?[A-Za-z_][\w.]*|\w[\w.]*(?:(?://|[-+*/])\w[\w.]*)+")
 #: A part of a symbol, by a number: ``D/2``, ``dim//2``. (Of ``n//2+1`` any ``n`` has one.)
 _PART = re.compile(r"([A-Za-z_][\w.]*)//?(\d+)")
 #: A size that is larger is no size of a sample.
@@ -494,7 +494,7 @@ class Plan:
 
 
 def _evaluated(text: str, known: Mapping[str, int]) -> int | None:
-    """The value of a sum, product or quotient; None where a term in it is not known."""
+    """The value of a sum, product, quotient or power; None where a term in it is not known."""
     spelled = re.sub(r"^(\d+)(?=[A-Za-z_])", r"\1*", text)  # 2d is 2 * d
     try:
         return size_of(spelled, known)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradlint.inputs.documentation import prose_of_arguments, spaced
+from gradlint.inputs.documentation import POWER, prose_of_arguments, spaced
 from gradlint.inputs.handed_on import texts_where_handed_on
 from gradlint.model.op import Op
 
@@ -44,7 +44,10 @@ class Described:
 
 #: An axis in brackets: a name, a number, a sum or multiple of these, or any number of axes, which
 #: may have a name: "(*batch, n, n)".
-_ONE_AXIS = r"(?:\.\.\.|…|\*(?:[A-Za-z]\w{0,11})?|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?://|[-+*/])\s*\w{1,11}){0,2}|\d{1,3})"
+_ONE_AXIS = (
+    rf"(?:\.\.\.|…|\*(?:[A-Za-z]\w{{0,11}})?|{POWER}"
+    r"|(?:\d\s*\*?\s*)?[A-Za-z]\w{0,11}(?:\s*(?://|[-+*/])\s*\w{1,11}){0,2}|\d{1,3})"
+)
 _BRACKETS = re.compile(
     rf"(?<![\w.])(?P<open>[(\[])\s*(?P<axes>{_ONE_AXIS}(?:\s*,\s*{_ONE_AXIS}){{0,6}})\s*(?P<end>,?)"
     r"\s*[)\]]"
@@ -303,8 +306,9 @@ def _candidates(
     """What looks like a shape in ``text``, in order."""
     found: list[tuple[re.Match[str], tuple[str, ...]]] = []
     for match in _BRACKETS.finditer(text):
-        axes = [re.sub(r"\s+", "", axis) for axis in match["axes"].split(",")]
-        lone = len(axes) == 1 and not match["end"] and not axes[0][0].isupper()
+        axes = [re.sub(r"\s+", "", axis).replace("^", "**") for axis in match["axes"].split(",")]
+        symbol = axes[0][0].isupper() or (match["open"] == "[" and "**" in axes[0])
+        lone = len(axes) == 1 and not match["end"] and not symbol
         if lone or any(axis.lower() in _NO_AXES for axis in axes) or "0" in axes or name in axes:
             continue
         if all(axis in names for axis in axes) and len(axes) > 1:

@@ -19,7 +19,9 @@ from gradlint.targets.nodes import source_text
 #: Letters or short words in brackets, such as ``(N, C, L)`` or ``[batch, dim]``; with an ellipsis
 #: or an asterisk among them for any number of axes. Not the arguments of a call, ``f(X, Y)``.
 _NAME = r"[A-Za-z][A-Za-z0-9_]{0,7}"
-_AXIS = rf"(?:(?:\d\s*\*?\s*)?{_NAME}(?:\s*[-+*/]\s*\w{{1,3}})?|\d{{1,2}}|\*|\.\.\.|…)"
+#: A power of a number: ``2**k``, ``2^n``.
+POWER = r"\d\s*(?:\*\*|\^)\s*[A-Za-z]\w{0,11}"
+_AXIS = rf"(?:{POWER}|(?:\d\s*\*?\s*)?{_NAME}(?:\s*[-+*/]\s*\w{{1,3}})?|\d{{1,2}}|\*|\.\.\.|…)"
 _SHAPE = re.compile(rf"(?<![\w.])[(\[]\s*({_AXIS}(?:\s*,\s*{_AXIS}){{1,5}})\s*,?\s*[)\]]")
 
 #: An axis by itself: one capital letter, alone or with a short ending (``N``, ``C_in``, ``T1``).

@@ -38,6 +38,16 @@ Axis = tuple[int, int]
 #: The name of a size: a letter of a formula, or ``x.0`` for an axis.
 TERM = re.compile(r"[A-Za-z_][\w.]*")
 
+#: An exponent that is larger belongs to no size.
+_LARGEST_EXPONENT = 16
+
+
+def _power(base: int, exponent: int) -> int:
+    if not 0 <= exponent <= _LARGEST_EXPONENT:
+        raise ValueError(f"{base}**{exponent} is no size")
+    return int(base**exponent)
+
+
 #: A quotient of sizes is a size.
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -45,14 +55,15 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
+    ast.Pow: _power,
 }
 
 
 def size_of(text: str, sizes: Mapping[str, int]) -> int:
-    """The value of a sum, product or quotient of ``sizes`` and integers; it may be negative.
+    """The value of a sum, product, quotient or power of ``sizes`` and integers; it may be negative.
 
     Raises:
-        ValueError: ``text`` is none, names another size, or divides by zero.
+        ValueError: ``text`` is none, names another size, divides by zero, or is too large a power.
     """
 
     def value(node: ast.expr) -> int:
@@ -63,7 +74,7 @@ def size_of(text: str, sizes: Mapping[str, int]) -> int:
                 return -value(operand)
             case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
                 return _OPERATORS[type(sign)](value(left), value(right))
-        raise ValueError(f"{text!r} is no sum, product or quotient of sizes")
+        raise ValueError(f"{text!r} is no sum, product, quotient or power of sizes")
 
     try:
         spelled = TERM.sub(lambda term: f"({sizes[term[0]]})", text)

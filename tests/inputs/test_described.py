@@ -43,6 +43,7 @@ SAID = {
     "in words": ("optional key mask (B, S)", {"key_mask": ("B", "S")}),
     "short for a noun": ("unit quaternions (N, 4), sorted", {"quat": ("N", "=4")}),
     "expressions": ("x (batch, q * t), w (2w+1, n)", {"x": ("batch", "q*t"), "w": ("2w+1", "n")}),
+    "powers": ("w [2**k] points, x (batch, 2^k)", {"w": ("2**k",), "x": ("batch", "2**k")}),
     "behind an inequality": ("d > 0 (n,)", {"d": ("n",)}),
     "of another": (
         "probs: (N, C)\ntarget: one-hot, with the shape of ``probs``",
@@ -74,6 +75,7 @@ UNSAID = {
     "arguments": "x (*args, **kwargs)",
     "arguments alone": "x (*args)",
     "default": "x (default: (3, 3))",
+    "formula": "x (2**k) / n",
     "type": "x (Tensor, optional)",
 }
 NAMES = ("x", "w", "q", "k", "v", "u", "pos", "pairs", "lengths", "key_mask", "quat", "d", "probs")

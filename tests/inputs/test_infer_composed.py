@@ -76,6 +76,16 @@ def test_of_what_has_a_part_by_a_number_there_is_no_rest(
     assert all(sizes[axis] == sizes["D"] // int(axis.strip("D/")) for axis in axes)
 
 
+@pytest.mark.parametrize("pool", [(), SEARCH_SIZES, *OTHER_SIZES])
+def test_a_power_follows_from_its_exponent(pool: tuple[int, ...]) -> None:
+    made = plan("2**k", "2**k k", "B 2**n", n=4)
+    sizes = Plan(made.names, made.guesses, pool=pool).sizes()
+
+    assert sizes["2**k"] == 2 ** sizes["k"]
+    assert sizes["2**n"] == 16
+    assert plan("2**n", n=40).sizes()["2**n"] < 99  # no size of a sample
+
+
 def test_half_and_one_more_is_of_any_size() -> None:
     assert plan("N n", "n//2+1").sized("N", 4).sizes()["n"] % 2 == 1
 
