@@ -138,6 +138,21 @@ def other_ranks(plan: Plan, more: float = 0.0) -> Iterator[Plan]:
             yield replace(together, cost=plan.cost + cost)
 
 
+#: What it costs to take an axis from indices, the last one and then the others.
+_OF_FEWER_INDICES, _OF_ANOTHER_AXIS = 0.4, 0.1
+
+
+def fewer_indices(plan: Plan) -> Iterator[Plan]:
+    """The plan without one of the axes of an integer or Boolean tensor: what is read at indices of
+    too many axes has more axes than backward expects."""
+    for name, guess in plan.tensors():
+        own = isinstance(plan.guess(name), TensorGuess) and guess.dtype in ("int", "bool")
+        for place in reversed(range(len(guess.axes))) if own and len(guess.axes) > 1 else ():
+            axes = guess.axes[:place] + guess.axes[place + 1 :]
+            cost = _OF_FEWER_INDICES + _OF_ANOTHER_AXIS * (len(axes) - place)
+            yield plan.changed(name, replace(guess, axes=axes), cost)
+
+
 def like_returned(plan: Plan, returned: dict[int, tuple[int, ...]]) -> Iterator[Plan]:
     """Tensors with as many axes as the gradients that were returned for them, which the engine
     summed to their shapes.

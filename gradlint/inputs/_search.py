@@ -28,6 +28,7 @@ from gradlint.inputs._gradient_repairs import as_real, keeps_axes, summed
 from gradlint.inputs._made_with import plans_of_constructor
 from gradlint.inputs._moves import (
     SQUARE_COST,
+    fewer_indices,
     like_returned,
     made_wide,
     other_ranks,
@@ -462,7 +463,7 @@ class Search:
             yield from (*self._series, *repaired)
             misfit = GRADIENT_SHAPE_ERROR.search(trial.failure.text)
             if misfit is None:
-                yield from other_ranks(plan)
+                yield from (*other_ranks(plan), *fewer_indices(plan))
             else:
                 yield from self._named_ranks(plan)
             if misfit is None or _is_nowhere(plan, misfit):

@@ -223,7 +223,7 @@ class SizeTrials:
 
     def odd(self) -> SizeTrial | None:
         """All sizes changed to odd ones at once; where that fails, or indices repeat, each alone,
-        to find the one at fault. Where the op is right with an axis in front too, that is not tried
+        to find the one at fault; where forward refuses odd ones, even ones. Where the op is right with an axis in front too, that is not tried
         again."""
         sizes, self.small = affordable_sizes(self.subject, self.groups)
         if not sizes:
@@ -242,11 +242,22 @@ class SizeTrials:
         raised = found is not None and found.judgement.verdict == RAISED  # which costs one call
         for old in list(sizes)[: len(sizes) if raised else MOST_ALONE]:
             one = self.changed({old: sizes[old]}) if len(sizes) > 1 else found
+            odd = one is not None
+            one = one or self._in_place_of_odd(old, sizes[old])
             if one is not None and one.faulty:
-                if not one.batch:
+                if odd and not one.batch:
                     self._compare_with_even(one, old, sizes[old])
                 return one
         return found
+
+    def _in_place_of_odd(self, old: int, odd: int) -> SizeTrial | None:
+        """A size to which ``old`` can change where forward refuses ``odd``: an even one, where it
+        splits an axis in halves, or the next one, where a parameter has half the size of it."""
+        for size in (twice_a_prime(odd), old + 1, old + 2):
+            found = self.changed({old: size}) if not self.late else None
+            if found is not None:
+                return found
+        return None
 
     def _compare_with_even(self, one: SizeTrial, old: int, odd: int) -> None:
         """Tell what even sizes give in place of ``odd``, at which ``one`` was found faulty. A hint

@@ -8,8 +8,9 @@ along the last axis, primes elsewhere), each dimension alone to 1, with one lead
 removed, and, where code or documentation is written for any number of axes behind the first ones
 (`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with an axis
 more where inputs were inferred with one less than documentation gives. Axes of equal size change
-together. Sizes that forward refuses are left out, and so are other numbers of axes at which
-backward raises, because forward accepted them by accident. Where forward computes something else
+together. Where forward refuses an odd size, an even one is tried, and then the next ones after the
+sample's: a parameter may have half the size of an axis, rounded down. Other sizes that forward
+refuses are left out, and so are other numbers of axes at which backward raises, because forward accepted them by accident. Where forward computes something else
 with another axis than with a batch, this is information; so it is where inputs of size 1 broadcast
 against a parameter or buffer, unless the documentation speaks of broadcasting or the code sums to
 shapes; and so it is at odd sizes where even ones are right, unless the documentation allows any
@@ -210,7 +211,7 @@ def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
         RULE,
         odd.judgement,
         odd.words,
-        cause="odd-size",
+        cause="odd-size" if all(size % 2 for size in odd.sizes.values()) else "other-size",
         help=HELP_EVEN if hint and not meant else HELP,
         kind="other-size",
         severity=_severity_of(odd, meant=meant),

@@ -923,3 +923,75 @@ def test_sizes_below_the_documented_least_are_not_tried(
     x = torch.randn(2, 5, 2, dtype=torch.float64)
     assert probed(by_code("GL401"), op, x).verdict == "pass"
     assert probed(by_code("GL706"), op, x).verdict == verdict
+
+
+class Lifted(Function):
+    """What is even less what is odd, and that of the next pair; forward needs pairs."""
+
+    sign = 1
+
+    @staticmethod
+    def forward(ctx, x):
+        even, odd = x[..., ::2], x[..., 1::2]
+        return even - odd + odd.roll(-1, -1)
+
+    @classmethod
+    def backward(cls, ctx, grad_output):
+        of_odd = grad_output.roll(cls.sign, -1) - grad_output
+        return torch.stack([grad_output, of_odd], -1).flatten(-2)
+
+
+class RollsForward(Lifted):
+    """Two pairs that are rolled forward or backward are the same."""
+
+    sign = -1
+
+
+class BinsCounted(Function):
+    """Half of the squares of the bins of a real series, weighted; ``weight`` has one for each."""
+
+    last = staticmethod(lambda n: 1.0 if n % 2 == 0 else 2.0)
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        spectrum = torch.fft.rfft(x)
+        if spectrum.shape[-1] != len(weight):
+            raise ValueError("a weight for each bin")
+        ctx.save_for_backward(spectrum, weight)
+        ctx.n = x.shape[-1]
+        return torch.fft.irfft(spectrum * weight, n=ctx.n)
+
+    @classmethod
+    def backward(cls, ctx, grad_output):
+        spectrum, weight = ctx.saved_tensors
+        of_spectrum = torch.fft.rfft(grad_output)
+        count = torch.full_like(weight, 2.0)
+        count[0], count[-1] = 1.0, cls.last(ctx.n)
+        grad_weight = (spectrum.conj() * of_spectrum).real * count / ctx.n
+        grad_x = torch.fft.irfft(of_spectrum * weight, n=ctx.n)
+        return grad_x, grad_weight.reshape(-1, len(weight)).sum(0)
+
+
+class LastBinOnce(BinsCounted):
+    last = staticmethod(lambda n: 1.0)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        (Lifted, RollsForward, "wrong gradient for `x` where `x` has shape [3, 262]"),
+        (BinsCounted, LastBinOnce, "wrong gradient for `weight` where `x` has shape [3, 5]"),
+    ],
+)
+def test_other_sizes_where_odd_ones_are_refused(
+    probed: Callable[..., Outcome], right: Any, wrong: Any, message: str
+) -> None:
+    args = [matrix()[:3, :4].contiguous()]
+    if right is BinsCounted:
+        args.append(torch.tensor([0.5, -1.2, 0.8], dtype=torch.float64))
+    assert probed(by_code("GL401"), wrong, *args).verdict == "pass"
+    outcome = probe(probed, "GL706", right, *args)
+    assert (outcome.verdict, outcome.findings) == ("pass", [])
+    (finding,) = probe(probed, "GL706", wrong, *args).findings
+    assert (finding.severity, finding.message) == ("error", message)
+    assert (finding.cause == "odd-size") == (right is BinsCounted)
