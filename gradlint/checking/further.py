@@ -20,7 +20,7 @@ import torch
 from gradlint.base.clock import had_seconds
 from gradlint.checking.not_tried import COMPLEX, for_complex
 from gradlint.checking.severity import MATERIAL
-from gradlint.experiments.crossed_thresholds import passing_thresholds
+from gradlint.experiments.crossed_thresholds import passed_thresholds, passing_thresholds
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.forward_under_autograd import without_backward
 from gradlint.experiments.judge_at_other_inputs import (
@@ -47,6 +47,7 @@ from gradlint.experiments.singular_inputs import gradients_under_autograd
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import (
+    EPSILON,
     axes_from_behind,
     is_written_for,
     other_arguments,
@@ -60,6 +61,7 @@ from gradlint.inputs.designed_constructions import (
     constructions_with_optionals,
     other_constructions,
     other_mode,
+    with_larger_parameters,
 )
 from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.designed_kinds import (
@@ -132,6 +134,11 @@ GROWTH_OF_MOVED = 1e6
 #: The smallest factor of values by which they get below what backward alone compares with
 #: (heuristic: below that it is a guard against dividing by zero, which forward does not need).
 LEAST_OF_BACKWARD = 1e-3
+
+#: Share of a threshold to which parameters are made to take what is below it, the largest factor
+#: for that, and how many are tried (heuristic: parameters that were trained differ by about as
+#: much from those that a constructor makes).
+ABOVE, FARTHEST, MOST_FACTORS = 2.0, 50.0, 2
 
 #: Code that compares, or clamps.
 _COMPARES = re.compile(r"[<>]|\b(?:clamp|clip|gt|ge|lt|le|threshold|hardtanh)\w*\(")
@@ -509,24 +516,46 @@ class FurtherSamples:
         return value if type(value) is float else math.inf
 
     def _of_constructions(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
-        """Modules made with other arguments; where one is a number that forward compares with,
-        also values that pass it."""
+        """Modules made with other arguments, and with larger parameters, too; where an argument is
+        a number that forward compares with, also values that pass it."""
         op = self.subject.op
+        yield from self._passing_by_parameters(op, sample, watched)
         for designed in other_constructions(op, sample):
             yield designed
-            # The instance's own attributes: a property is code of the user's, which may raise.
-            held = vars(op.module) if op.module is not None else {}
-            now = [op.constructor.get(name, held.get(name, 0)) for name in designed.moved]
-            if designed.op is None or not all(
-                type(value) is float and value in watched.thresholds for value in now
-            ):
+            if designed.op is None or not watched.compared:
                 continue
             watch = partial(self._watched, op=designed.op)
             seen = watch(designed.sample)
-            compared = seen.compared if seen is not None else {}
+            if seen is None:
+                continue
+            for larger in self._passing_by_parameters(designed.op, designed.sample, seen):
+                yield replace(larger, moved=designed.moved)
+            # The instance's own attributes: a property is code of the user's, which may raise.
+            held = vars(op.module) if op.module is not None else {}
+            now = [op.constructor.get(name, held.get(name, 0)) for name in designed.moved]
+            if not all(type(value) is float and value in watched.thresholds for value in now):
+                continue
             before = dict(zip(designed.moved.values(), now, strict=True))
+            compared = seen.compared
             for passing in passing_thresholds(op, designed.sample, compared, watch, moved=before):
                 yield replace(passing, op=designed.op, moved=designed.moved)
+
+    def _passing_by_parameters(
+        self, op: Op, sample: Sample, watched: Comparisons
+    ) -> Iterator[Designed]:
+        """Larger parameters of a module, or such of the other sign, where something that is below a
+        threshold passes it by that. Zero and an epsilon are none: they guard what parameters that
+        were trained never come to."""
+        wanted = {
+            place: item
+            for place, item in watched.compared.items()
+            if item.side < 0 and item.threshold > EPSILON and item.middle
+        }
+        factors = {ABOVE * item.threshold / item.middle for item in wanted.values()}
+        for factor in sorted(factors, key=abs)[:MOST_FACTORS]:
+            made = with_larger_parameters(op, sample, factor) if abs(factor) < FARTHEST else None
+            if made and passed_thresholds(wanted, self._watched(made.sample, op=made.op)):
+                yield made
 
     def _watched(self, sample: Sample | None = None, op: Op | None = None) -> Comparisons | None:
         """What forward compares with and how it indexes, at the first sample or another one, in

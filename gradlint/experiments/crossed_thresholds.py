@@ -106,7 +106,9 @@ def _with_smaller_values(
         reach = LEAST_BOUNDED if item.bounds else least
         if share < reach or any(one / ALIKE < share < one * ALIKE for one in found):
             continue
-        if len(found) < MOST and _passed({place: item}, _watched(op, sample, share, watch)):
+        if len(found) < MOST and passed_thresholds(
+            {place: item}, _watched(op, sample, share, watch)
+        ):
             found.append(share)
             yield from (({place}, designed) for designed in nearer(op, sample, share))
 
@@ -117,11 +119,15 @@ def _near_one_another(
     """``sample`` with one tensor near another one, or its rows near one another: distances of zero
     and cosines of one. What passes then is taken out of ``left``."""
     for make in approaches(op, sample) if left else ():
-        passed = _passed(left, watch(make(NEAREST).sample))
+        passed = passed_thresholds(left, watch(make(NEAREST).sample))
         if not passed:
             continue
         wanted = {place: left.pop(place) for place in passed}
-        shares = (share for share in NEAR if _passed(wanted, watch(make(share).sample)) == passed)
+        shares = (
+            share
+            for share in NEAR
+            if passed_thresholds(wanted, watch(make(share).sample)) == passed
+        )
         yield passed, make(next(shares, NEAREST))
         if not left:
             return
@@ -142,12 +148,13 @@ def _watched(op: Op, sample: Sample, share: float, watch: Watch) -> Comparisons 
     return None if there is None else watch(there.sample)
 
 
-def _passed(wanted: Mapping[Place, Compared], seen: Comparisons | None) -> set[Place]:
-    """Of what is compared, what is no longer on one side alone, or on the other."""
+def passed_thresholds(wanted: Mapping[Place, Compared], seen: Comparisons | None) -> set[Place]:
+    """Of what is compared, what was on one side alone, and is no longer, or on the other."""
     return {
         place
         for place, item in wanted.items()
         if seen is not None
+        and item.side
         and (there := seen.compared.get(place)) is not None
         and there.side != item.side
     }

@@ -35,6 +35,12 @@ ALONG_ONE_AXIS = 4.0
 #: Functions by which code asks what an argument is.
 _ASKING = frozenset({"callable", "isinstance", "hasattr", "getattr", "type"})
 
+#: Functions that compare two tensors element by element, and the weight of the evidence for a
+#: tensor of numbers where each holds elements of another argument (heuristic: two such calls
+#: outweigh a name such as ``target``). So does a tensor that is detached: an integer has no graph.
+_COMPARE_NUMBERS = frozenset({"minimum", "maximum"})
+_COMPARED, _DETACHED = 1.5, 2.5
+
 #: How deep calls into the user's own helpers are followed.
 _DEPTH = 3
 
@@ -70,6 +76,7 @@ class Calls(Statements):
             found.invoked = True
         if isinstance(node.func, ast.Attribute):
             self._method(node, node.func)
+            self._compared_numbers(node, node.func.attr)
         elif isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) > 1:
             self._axes_after(node.args[1], node.args[0])  # ``range(2, x.dim())``
         for key, argument in _arguments(node):
@@ -91,6 +98,15 @@ class Calls(Statements):
         self._follow(node)
         self.generic_visit(node)
 
+    def _compared_numbers(self, node: ast.Call, name: str) -> None:
+        """``torch.minimum(high, other_high)``, where each is a part of another argument."""
+        if name in _COMPARE_NUMBERS and len(node.args) == 2:
+            parts = [self.root(argument) for argument in node.args]
+            if None not in parts and parts[0] is not parts[1]:
+                for part in parts:
+                    assert part is not None
+                    part.say("tensor", _COMPARED)
+
     def _method(self, node: ast.Call, method: ast.Attribute) -> None:
         name = method.attr
         if name == "long" and (held := self.root(method.value)) is not None:
@@ -102,6 +118,8 @@ class Calls(Statements):
         if owner is None:
             return
         owner.called.add(name)
+        if name == "detach":
+            owner.say("tensor", _DETACHED)
         numbers = [value for known, value in map(literal, node.args) if known]
         axes = [value for value in numbers if isinstance(value, int)]
         if name == "permute" and len(axes) == len(node.args) > 1:
@@ -172,6 +190,7 @@ class Calls(Statements):
         if key == 0:
             needed = domain_needed(name)
             found.domain = (found.domain or needed) if needed in WEAK else needed or found.domain
+            found.made_tensor |= name == "as_tensor"
         if name == "arange":
             alone = len(call.args) == 1 and key == 0
             found.say("int", _RANGE if alone else _COUNTED)

@@ -85,6 +85,8 @@ class Evidence:
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
         indexes: whether the code indexes with its elements, or passes them as indices.
         adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
+        made_tensor: whether the code makes a tensor of it that keeps its graph, for a number.
+        chosen: whether its values are keys of a table in the code, some of which are known.
         sliced: whether the code takes the elements up to it, so that it is no axis.
         either_sign: whether the code takes it below zero as well as above, for a number.
         batched: whether the code indexes it behind any number of axes, as in ``x[..., 1:]``.
@@ -135,6 +137,8 @@ class Evidence:
     interleaved: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
     adjacent: bool = False
+    made_tensor: bool = False
+    chosen: bool = False
     sliced: bool = False
     either_sign: bool = False
     batched: bool = False

@@ -48,6 +48,7 @@ _KINDS: tuple[tuple[str, dict[str, float]], ...] = (
         {"index": 3.2},
     ),
     ("row", {"index": 2.4, "int": 2.0}),
+    ("relevance relevances grades *_grades", {"index": 3.2, "tensor": 2.4}),
     (
         "target targets label labels y_true classes gt ground_truth tgt *_labels *_targets",
         {"index": 2.6, "tensor": 2.4},

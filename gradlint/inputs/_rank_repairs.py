@@ -355,10 +355,20 @@ def _axis_range(failed: FailedAttempt, rank: int, axis: int) -> Iterator[Plan]:
         counted = 0 < rank <= axis < _MOST_AXES and rank_of(plan, name) == rank
         if counted and _shares_axes(plan, name):
             yield batched(plan, name, wanted, 0.25 + 0.1 * position)
+    yield from _raised_together(plan, [n for n in suspects if rank_of(plan, n) == rank], wanted)
     if wanted <= _MOST_AXES and rank not in (rank_of(plan, name) for name in suspects):
         # What has too few axes was computed, with more axes than any input by broadcasting.
         for position, name in enumerate(suspects):
             yield extended(plan, name, wanted, 0.3 + 0.1 * position)
+
+
+def _raised_together(plan: Plan, names: list[str], wanted: int) -> Iterator[Plan]:
+    """All tensors of one number of axes with ``wanted`` ones: queries, keys and values."""
+    if len(names) > 1 and wanted <= _MOST_AXES:
+        made = plan
+        for name in names:
+            made = with_rank(made, name, wanted, 0.0)
+        yield replace(made, cost=plan.cost + _TOGETHER)
 
 
 def _with_current(failed: FailedAttempt, current: int, steps: tuple[int, ...]) -> Iterator[Plan]:
@@ -491,6 +501,10 @@ def _suspects(failed: FailedAttempt) -> list[str]:
     blamed = [name for name in failed.blamed() if name in tensors]
     return blamed + [name for name in tensors if name not in blamed]
 
+
+#: What it costs to give all tensors of one number of axes another one (heuristic: more than one of
+#: them costs).
+_TOGETHER = 0.3
 
 #: Cost of taking "any number of axes" for two (heuristic: less than that of a rank that is not
 #: documented).

@@ -861,4 +861,6 @@ def _takes_tensor(item: Evidence, search: Search) -> bool:
     """Whether a parameter that was not given a tensor may well take one."""
     if item.default is None:
         return item.may_be_tensor
+    if item.made_tensor and type(item.default) is float:
+        return True
     return bool(item.differentiable) and search.op.kind == "function"

@@ -146,6 +146,7 @@ def _sizes(failed: FailedAttempt) -> Iterator[Plan]:
     yield from _views(failed)
     yield from _slices(failed)
     yield from _squared(failed)
+    yield from _repeated(failed)
     yield from _sums(failed)
     yield from _lengths(failed)
     yield from pairs_to_plans(failed, size_pairs(failed.failure.text))
@@ -247,6 +248,23 @@ def _slices(failed: FailedAttempt) -> Iterator[Plan]:
             least = min(first, second)
             for step, size in enumerate(dict.fromkeys((least + 1, 2 * least))):
                 yield failed.plan.sized(symbol, size, 0.15 + 0.1 * step)
+
+
+#: How often one tensor is repeated along an axis, at most, where what comes of it is compared.
+_MOST_REPEATS = 8
+
+
+def _repeated(failed: FailedAttempt) -> Iterator[Plan]:
+    """ "size of tensor a (20) must match the size of tensor b (26)" where axes are 10 and 13 long:
+    these are to be equal, as the heads of keys and values that are repeated for all queries."""
+    for first, second in size_pairs(failed.failure.text):
+        if first in failed.labels and second in failed.labels:
+            continue
+        for times in range(2, _MOST_REPEATS + 1):
+            if not first % times and not second % times:
+                pair = first // times, second // times
+                if all(size in failed.labels for size in pair):
+                    yield from pairs_to_plans(failed, [pair])
 
 
 def _squared(failed: FailedAttempt) -> Iterator[Plan]:

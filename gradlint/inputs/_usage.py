@@ -149,6 +149,7 @@ class Reader(Calls):
             for key in list(table)[:4]:
                 found.suggest(key)
             found.say("str" if isinstance(next(iter(table)), str) else "value", 4.0)
+            found.chosen = True
         elif self._shape_of(owner) is not None:
             found.say("int", 3.0)
         else:

@@ -410,7 +410,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             *values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced),
         ]
         allowed = documented_range(said, parameter.name, known)
-        most = MOST_NAMES if isinstance(now, (str, enum.Enum)) else MOST_VALUES
+        named = isinstance(now, (str, enum.Enum)) or evidence.chosen
+        most = MOST_NAMES if named else MOST_VALUES
         others = distinct(now, within(allowed, now, candidates))[:most]
         if evidence.either_sign:
             others = distinct(now, [*within(allowed, now, _of_other_sign(now)), *others])

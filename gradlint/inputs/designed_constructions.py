@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import inspect
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -75,6 +76,8 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
             if type(now) is int and _names.is_axis(name) and not -rank <= now < rank  # a width
             else values_for(name, now, compared.get(name, ()), "", rank)
             if isinstance(now, (bool, int, str, enum.Enum))
+            else _limits_for(parameter)
+            if now is None
             else []
         )
         allowed = documented_range(said, name, signature.parameters)
@@ -89,6 +92,18 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
             if designed is not None:
                 count += 1
                 yield designed
+
+
+#: Where a limit that is left out is set (heuristic: among the usual values of activations, so that
+#: some are beyond it and some are not).
+_AMONG_VALUES = 0.5
+
+
+def _limits_for(parameter: inspect.Parameter) -> list[float]:
+    """A number for an argument that is None by default and bounds values, by its name, such as
+    ``clip``; none for other arguments, or one that is annotated as no float."""
+    said = str(parameter.annotation) if parameter.annotation is not parameter.empty else "float"
+    return [_AMONG_VALUES] if _names.is_limit(parameter.name) and "float" in said else []
 
 
 def _dividing(now: int) -> list[int]:
@@ -128,6 +143,24 @@ def _as_wide(sample: Sample, module: torch.nn.Module, other: torch.nn.Module) ->
         wide = [axis for axis in axes if is_floating(tensors[axis[0]])]
         change |= dict.fromkeys(wide, min(sizes))
     return resized(sample, change, seed=0)
+
+
+def with_larger_parameters(op: Op, sample: Sample, factor: float) -> Designed | None:
+    """``sample`` for a copy of the module with parameters ``factor`` times as large; None where
+    there are none, or the module can't be copied."""
+    if op.module is None or not any(p.is_floating_point() for p in op.module.parameters()):
+        return None
+    try:
+        module = copy.deepcopy(op.module)
+    except Exception:  # of a module that can't be copied: anything
+        return None
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.mul_(factor)
+    words = f"where parameters are {factor:.2g} times as large"
+    label = f"{sample.label}, {words}" if sample.label.startswith("with ") else words
+    there = replace(sample, label=label, kind="special")
+    return Designed(there, {}, op=replace(op, module=module, call=module))
 
 
 def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:

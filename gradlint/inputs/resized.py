@@ -380,10 +380,12 @@ def _of_two_values(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | 
 
 
 def _as_rows(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
-    """Rows of one sum."""
+    """Rows of one sum; a single one is a row of anything, unless its sum is one."""
     if not bool((before >= 0).all()):
         return None
     sums = before.sum(-1)
+    if sums.numel() == 1 and abs(sums.item() - 1.0) > SAME:
+        return None
     if bool(sums.min() > 0) and bool((sums - sums.mean()).abs().max() <= SAME * sums.mean()):
         return found / found.sum(-1, keepdim=True) * sums.mean()
     return None

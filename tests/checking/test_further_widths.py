@@ -254,3 +254,112 @@ def test_a_property_named_as_an_argument_of_the_constructor_is_not_read():
     assert {(f.code, f.sample) for f in report.findings} == {
         ("GL401", "with factor=0.7 in the constructor")
     }
+
+
+# Values that only other parameters than those of the constructor take beyond a threshold.
+
+
+class Bounded(Function):
+    """weight / max(u' weight v / bound, 1), with u and v as constants."""
+
+    @staticmethod
+    def forward(ctx, weight, u, v, bound):
+        factor = (u @ weight @ v / bound).clamp(min=1.0)
+        ctx.save_for_backward(weight, u, v, factor)
+        ctx.bound = bound
+        return weight / factor
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        weight, u, v, factor = ctx.saved_tensors
+        found = g / factor
+        if factor > 1:
+            inner = (g * weight).sum() / factor**2
+            found = found - inner / ctx.bound * torch.outer(u, v)
+        return found, None, None, None
+
+
+class WithoutBound(Bounded):
+    @staticmethod
+    def backward(ctx, g):
+        ctx.bound = 1.0
+        return Bounded.backward(ctx, g)
+
+
+class BoundedLinear(nn.Module):
+    function: Any = Bounded
+
+    def __init__(self, size: int = 3, bound: float = 1.0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.linspace(-0.2, 0.5, size * size).view(size, size))
+        self.register_buffer("u", torch.full((size,), size**-0.5))
+        self.bound = bound
+
+    def forward(self, x):
+        return x @ self.function.apply(self.weight, self.u, self.u, self.bound)
+
+
+class BoundedLinearWithout(BoundedLinear):
+    function = WithoutBound
+
+
+def test_parameters_take_what_forward_computes_of_them_beyond_a_threshold():
+    (finding,) = (f for f in check(BoundedLinearWithout).findings if f.severity != "info")
+    assert (finding.code, finding.severity, finding.input) == ("GL401", "warning", "weight")
+    assert finding.sample.startswith("with bound=0.7 in the constructor, where parameters are ")
+    report = check(BoundedLinear)
+    assert report.verdict == "pass"
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried[finding.sample] == "right"
+
+
+# A limit that is left out by default.
+
+
+class Cut(Function):
+    mask = "raw"
+
+    @staticmethod
+    def forward(ctx, x, limit):
+        found = x if limit is None else x.clamp(-limit, limit)
+        ctx.save_for_backward(x, found)
+        ctx.limit = limit
+        return found.clone()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        raw, found = ctx.saved_tensors
+        judged = raw if cls.mask == "raw" else found
+        inside = 1.0 if ctx.limit is None else (judged.abs() <= ctx.limit).to(g.dtype)
+        return g * inside, None
+
+
+class CutByResult(Cut):
+    mask = "result"
+
+
+class Cell(nn.Module):
+    function: Any = Cut
+
+    def __init__(self, size: int = 3, cell_clip=None, name=None):
+        super().__init__()
+        self.proj = nn.Linear(size, size)
+        self.cell_clip = cell_clip
+
+    def forward(self, x):
+        return self.function.apply(self.proj(x), self.cell_clip)
+
+
+class CellOfResult(Cell):
+    function = CutByResult
+
+
+def test_a_limit_of_the_constructor_that_is_left_out_by_default_is_given():
+    found = {f.sample for f in check(CellOfResult).findings if f.code == "GL401"}
+    assert found == {"with cell_clip=0.5 in the constructor"}
+    report = check(Cell)
+    assert report.verdict == "pass"
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried["with cell_clip=0.5 in the constructor"] == "right"
+    assert not any("name=" in label for label in tried)

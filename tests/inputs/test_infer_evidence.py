@@ -637,3 +637,51 @@ def test_what_is_cast_and_gets_no_gradient_is_integers() -> None:
     _, places, steps = gather(from_object(Looked))
     assert places.ordered_kinds()[0][0] == "index"
     assert steps.ordered_kinds()[0][0] == "tensor"
+
+
+def overlap(pred, target):
+    low, high = target[:, :2], target[:, 2:]
+    width = torch.minimum(pred[:, 2:], high) - torch.maximum(pred[:, :2], low)
+    return width.clamp(min=0).prod(1)
+
+
+def detached(x, target):
+    return (x - target.detach()).square().sum()
+
+
+def of_own(x, target):
+    return x[target] + torch.minimum(target, target.flip(0))
+
+
+def test_what_is_compared_with_numbers_or_detached_is_a_tensor_of_numbers():
+    assert likeliest(evidence(overlap)["target"]) == "tensor"
+    assert likeliest(evidence(detached)["target"]) == "tensor"
+    assert likeliest(evidence(of_own)["target"]) == "index"
+
+
+def ranked(scores, relevance):
+    better = relevance.unsqueeze(-1) > relevance.unsqueeze(-2)
+    gain = 2.0 ** relevance.to(scores.dtype) - 1
+    return (scores.unsqueeze(-1) * better * gain.unsqueeze(-1)).sum()
+
+
+def test_grades_of_relevance_are_integers():
+    assert likeliest(evidence(ranked)["relevance"]) == "index"
+
+
+_TAPS = {2: (1, 1), 3: (1, 2, 1), 5: (1, 4, 6, 4, 1)}
+
+
+def smoothed(x, taps=3, rate=0.1):
+    kernel = torch.tensor(_TAPS[taps], dtype=x.dtype)
+    return x.unfold(-1, taps, 1) @ kernel * torch.as_tensor(rate, dtype=x.dtype)
+
+
+def test_keys_of_a_table_and_numbers_that_become_tensors():
+    found = evidence(smoothed)
+    assert found["taps"].chosen
+    assert found["taps"].values == [3, 2, 5]
+    assert (found["rate"].made_tensor, found["taps"].made_tensor) == (True, False)
+    main, *others = infer(from_object(smoothed), 0)
+    assert len(main.args) == 1
+    assert [s.kwargs["rate"].requires_grad for s in others if "rate" in s.kwargs] == [True]

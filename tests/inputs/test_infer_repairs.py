@@ -786,3 +786,53 @@ def reduced(op, x):
 def test_what_is_compared_with_a_text_is_one_whatever_its_name():
     ops = {sample.args[0] for sample in infer(from_object(reduced, name="reduced"), 0)}
     assert "mean" in ops
+
+
+class TagScore(torch.autograd.Function):
+    """Sum of the emissions of the tags of a sequence."""
+
+    @staticmethod
+    def forward(ctx, emissions, tags):
+        b = torch.arange(emissions.shape[0])
+        ctx.save_for_backward(emissions, tags)
+        return sum(emissions[b, t, tags[:, t]] for t in range(emissions.shape[1]))
+
+    @staticmethod
+    def backward(ctx, g):
+        emissions, tags = ctx.saved_tensors
+        found = torch.zeros_like(emissions)
+        for t in range(emissions.shape[1]):
+            found[:, t].scatter_add_(1, tags[:, t : t + 1], g[:, None])
+        return found, None
+
+
+def test_indices_of_too_many_axes_for_backward_get_fewer():
+    emissions, tags = infer(from_object(TagScore), 0)[0].args
+    assert (emissions.dim(), tags.shape) == (3, emissions.shape[:2])
+
+
+def grouped_attention(q, k, v):
+    """Attention in which several queries share keys and values."""
+    assert q.shape[1] % k.shape[1] == 0, "query heads must be a multiple of kv heads"
+    times = q.shape[1] // k.shape[1]
+    keys, values = repeated(k, times), repeated(v, times)
+    hidden = torch.ones(q.shape[2], q.shape[2]).triu(1).bool()
+    return (q @ keys.transpose(2, 3)).masked_fill(hidden, -torch.inf).softmax(-1) @ values
+
+
+def repeated(x, times):
+    return x.repeat_interleave(times, dim=1)
+
+
+def test_queries_keys_and_values_get_axes_together_and_heads_that_are_repeated():
+    q, k, v = infer(from_object(grouped_attention, name="grouped_attention"), 0)[0].args
+    assert q.dim() == k.dim() == v.dim() == 4
+    assert q.shape[1] % k.shape[1] == 0 < q.shape[1] - k.shape[1]
+    assert k.shape[1] == v.shape[1]
+
+
+def test_sizes_of_what_is_repeated_are_tied():
+    text = "The size of tensor a (10) must match the size of tensor b (14) at dimension 1"
+    assert first_shapes(plan(), "RuntimeError", text)[0] == [(A, A), (B, C)]
+    text = "The size of tensor a (15) must match the size of tensor b (14) at dimension 1"
+    assert first_shapes(plan(), "RuntimeError", text) == []

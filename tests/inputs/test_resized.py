@@ -82,6 +82,13 @@ def test_rows_that_sum_to_one_still_do() -> None:
     assert bool((found > 0).all())
 
 
+def test_the_sum_of_a_single_row_is_chance_unless_it_is_one() -> None:
+    shares = torch.tensor([0.4, 0.7, 0.9], dtype=torch.float64)
+    one, one_of_sum = changed(sample(shares), {3: 1}), changed(sample(shares / 2.0), {3: 1})
+    assert torch.equal(tensors_of(one)[0], shares[:1])
+    assert float(tensors_of(one_of_sum)[0]) == 1.0
+
+
 def test_zeros_and_ones_signs_and_unit_vectors_still_are() -> None:
     ones = torch.tensor([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
     unit = torch.nn.functional.normalize(randn(2, 3), dim=-1)

@@ -223,8 +223,8 @@ class SizeTrials:
 
     def odd(self) -> SizeTrial | None:
         """All sizes changed to odd ones at once; where that fails, or indices repeat, each alone,
-        to find the one at fault; where forward refuses odd ones, even ones. Where the op is right with an axis in front too, that is not tried
-        again."""
+        to find the one at fault; where forward refuses odd ones, even ones. Where the op is right
+        with an axis in front too, that is not tried again."""
         sizes, self.small = affordable_sizes(self.subject, self.groups)
         if not sizes:
             return None
