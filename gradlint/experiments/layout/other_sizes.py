@@ -21,7 +21,13 @@ from gradlint.experiments.judge_at_other_inputs import (
     affords_another,
     judge_at_other_inputs,
 )
+from gradlint.experiments.layout.chosen_sizes import affordable_sizes, twice_a_prime
 from gradlint.experiments.layout.degenerate_sizes import is_degenerate
+from gradlint.experiments.layout.documented_sizes import (
+    documented_least_sizes,
+    documented_numbers,
+    documented_products,
+)
 from gradlint.experiments.layout.meant_broadcasting import (
     is_said,
     is_said_or_handled,
@@ -32,13 +38,9 @@ from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread
 from gradlint.experiments.rounding_only import changes_as_much
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
-from gradlint.inputs.described import ANY, only_shape, said_of_arguments
+from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import (
-    described,
-    documented_least,
     documented_ranks,
-    prose,
-    sizes_in_words,
 )
 from gradlint.inputs.resized import (
     Axis,
@@ -56,30 +58,9 @@ from gradlint.inputs.resized import (
 from gradlint.model.report import SIZES_LEFT_OUT, Explanation
 from gradlint.model.sample import Sample
 from gradlint.numerics.products import widened
-from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.repeated_writes import RepeatedWrites
-
-#: Sizes of the last axis, the largest that is affordable: powers of two and one more.
-LAST_AXIS_SIZES = (1025, 257, 129, 65, 33, 17, 9, 5)
-
-#: Sizes of other axes: primes, and powers of two less one.
-OTHER_AXIS_SIZES = (31, 17, 13, 11, 7, 5, 3)
-
-#: Elements of all tensors up to which samples grow (heuristic: outputs may have the product of two
-#: tensors' sizes); those of larger samples shrink.
-MOST_ELEMENTS = 4096
-
-#: Seconds that a call at other sizes may take by a guess from the sample's, beyond :data:`OVERHEAD`
-#: (heuristic: loops over elements in Python).
-MOST_SECONDS, OVERHEAD = 0.5, 2e-3
-
-#: Seconds up to which a call is timed again, as a busy machine stalls one now and then.
-TIMED_AGAIN_S = 2.0
-
-#: A time is extrapolated to at most this many times the elements that were timed.
-LARGEST_EXTRAPOLATION = 4
 
 #: Integer arguments change with the sizes only up to this product: they may be a shape.
 MOST_IN_SHAPE = 2**20
@@ -662,77 +643,6 @@ class SizeTrials:
         return tried
 
 
-#: The names of sizes in an expression.
-_SYMBOLS = re.compile(r"[A-Za-z]\w*")
-
-
-def documented_numbers(subject: Subject) -> set[Axis]:
-    """The axes whose size the documentation gives as a number, as in "points (N, 3)", or in words,
-    as in "a batch of 3x3 matrices"."""
-    sample, signature = subject.sample, subject.op.signature
-    known = said_of_arguments(subject.op)
-    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
-    defining = subject.op.defining
-    in_words = sizes_in_words(prose(defining)) if defining is not None else ()
-    found = set()
-    for name, tensor in sample.named_tensors(signature):
-        for sizes in in_words:
-            if tensor.shape[-len(sizes) :] == sizes:
-                number = order[id(tensor)]
-                found |= {(number, tensor.dim() - 1 - back) for back in range(len(sizes))}
-        item = known.get(name)
-        if item is None:
-            continue
-        free = item.rank is None and item.axes[:1] == ("...",)
-        named = item.axes[1:] if free else item.axes
-        if not (free or item.rank == tensor.dim()) or len(named) > tensor.dim() or ANY & {*named}:
-            continue
-        first = tensor.dim() - len(named)
-        for place, axis in enumerate(named, first):
-            if axis == f"={tensor.shape[place]}":
-                found.add((order[id(tensor)], place))
-    return found
-
-
-def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
-    """The axes for which the documentation gives a least size above one, and that size. The only
-    shape in it is that of the first tensor."""
-    defining = subject.op.defining
-    text = described(defining) if defining is not None else ""
-    known = said_of_arguments(subject.op)
-    named = subject.sample.named_tensors(subject.op.signature)
-    axes = {name: item.axes for name, item in known.items() if not ANY & set(item.axes)}
-    if not any(axes.values()) and named:
-        axes = {named[0][0]: only_shape(text)}
-    order = {id(tensor): number for number, tensor in enumerate(tensors_of(subject.sample))}
-    return {
-        (order[id(tensor)], place): least
-        for name, tensor in named
-        if len(axes.get(name, ())) == tensor.dim()
-        for place, axis in enumerate(axes.get(name, ()))
-        if (least := documented_least(text, axis)) > 1
-    }
-
-
-def documented_products(subject: Subject) -> set[Axis]:
-    """The axes whose size the documentation makes of several others, as in "rows (N * k, D)", and
-    those others, as in "gates (N, k)", of inputs that were given: no size of these can change
-    alone, and how they change together is known of inferred inputs only."""
-    sample = subject.sample
-    if sample.origin == "inferred":
-        return set()
-    known = said_of_arguments(subject.op)
-    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
-    symbols = {
-        (order[id(tensor)], place): set(_SYMBOLS.findall(axis))
-        for name, tensor in sample.named_tensors(subject.op.signature)
-        if (item := known.get(name)) is not None and item.rank == tensor.dim()
-        for place, axis in enumerate(item.axes)
-    }
-    parts = set().union(*(found for found in symbols.values() if len(found) > 1))
-    return {axis for axis, found in symbols.items() if found & parts}
-
-
 def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
     if one.shape != other.shape:
         return False
@@ -791,92 +701,3 @@ def shape_words(subject: Subject, sample: Sample, change: dict[Axis, int]) -> st
         names.setdefault(order[id(tensor)], f"`{name}` has shape {list(tensor.shape)}")
     shown = [words for number, words in sorted(names.items()) if number in changed]
     return " and ".join(shown[:3])
-
-
-def affordable_sizes(subject: Subject, groups: dict[int, list[Axis]]) -> tuple[dict[int, int], str]:
-    """The :func:`odd_sizes` that calls are quick enough for, and a note where they are smaller.
-
-    How the time grows with the size is measured by calls at two sizes: one alone does not show how
-    much of the time is constant overhead, which on a slow machine may be nearly all of it.
-    """
-    usual = odd_sizes(subject, groups)
-    if not usual:
-        return {}, ""
-    before = sum(tensor.numel() for tensor in tensors_of(subject.sample)) or 1
-    seconds = _seconds(subject.problem, min(subject.run_s, subject.problem.quickest_s))
-    sizes = odd_sizes(subject, groups, before * MOST_SECONDS / max(seconds - OVERHEAD, 1e-6))
-    while sizes and sizes != usual:
-        change = {axis: new for old, new in sizes.items() for axis in groups[old]}
-        sample = resized(subject.sample, change, seed=subject.seed)
-        elements = 0 if sample is None else sum(t.numel() for t in tensors_of(sample))
-        if sample is None or elements <= before:
-            break
-        problem = subject.problem.at(sample)
-        try:
-            longer = _seconds(problem)
-        except OpRaised:
-            break
-        finally:
-            subject.problem.forward_calls += problem.forward_calls
-        each = max(longer - seconds, 1e-9) / (elements - before)
-        most = min(elements + (MOST_SECONDS - longer) / each, LARGEST_EXTRAPOLATION * elements)
-        further = odd_sizes(subject, groups, most)
-        if longer > MOST_SECONDS or further == sizes:
-            break
-        before, seconds, sizes = elements, longer, further
-    small = sizes != usual
-    return sizes, f"odd sizes stay small: a call takes {seconds:.2g} s" if small else ""
-
-
-def odd_sizes(
-    subject: Subject, groups: dict[int, list[Axis]], most: float = MOST_ELEMENTS
-) -> dict[int, int]:
-    """Old size → an odd one: as large as ``most`` elements allow for the last axis, distinct ones.
-
-    Args:
-        most: elements of all tensors; never more than :data:`MOST_ELEMENTS`.
-    """
-    tensors = tensors_of(subject.sample)
-    if not groups:
-        return {}
-    most = min(most, MOST_ELEMENTS)
-    largest = max(range(len(tensors)), key=lambda k: tensors[k].numel())
-    axes = {axis: old for old, found in groups.items() for axis in found}
-    ends = (axes.get((largest, axis)) for axis in reversed(range(tensors[largest].dim())))
-    end = next((old for old in ends if old is not None), next(iter(groups)))
-    others = [old for old in groups if old != end]
-    for last in LAST_AXIS_SIZES:
-        for start in range(len(OTHER_AXIS_SIZES)):
-            free = [
-                size for size in OTHER_AXIS_SIZES[start:] if size != last and size not in groups
-            ]
-            if last == end or len(free) < len(others):
-                continue
-            found = {end: last, **dict(zip(others, free, strict=False))}
-            if _elements(tensors, axes, found) <= most:
-                return found
-    alone = ({end: last} for last in LAST_AXIS_SIZES if last != end)
-    return next((one for one in alone if _elements(tensors, axes, one) <= most), {})
-
-
-def _seconds(problem: Problem, known: float = math.inf) -> float:
-    return least_seconds(problem.forward, OVERHEAD, known=known, most=TIMED_AGAIN_S)
-
-
-def twice_a_prime(size: int) -> int:
-    """The smallest 2·p above ``size`` with p a prime beyond 3: even, and divisible by nothing else
-    that a block may be."""
-    p = max(5, size // 2 + 1)
-    while any(p % k == 0 for k in range(2, math.isqrt(p) + 1)):
-        p += 1
-    return 2 * p
-
-
-def _elements(tensors: Sequence[torch.Tensor], axes: dict[Axis, int], sizes: dict[int, int]) -> int:
-    total = 0
-    for number, tensor in enumerate(tensors):
-        shape = list(tensor.shape)
-        for axis, old in enumerate(shape):
-            shape[axis] = sizes.get(axes.get((number, axis), -1), old)
-        total += math.prod(shape)
-    return total

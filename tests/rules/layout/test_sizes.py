@@ -16,7 +16,7 @@ from torch.autograd import Function
 
 from gradlint.experiments.baseline_comparison import make_baseline
 from gradlint.experiments.layout import other_sizes as _sizes
-from gradlint.experiments.layout.other_sizes import affordable_sizes, odd_sizes, twice_a_prime
+from gradlint.experiments.layout.chosen_sizes import affordable_sizes, odd_sizes, twice_a_prime
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.resized import tied_axes
 from gradlint.model.rule import Outcome

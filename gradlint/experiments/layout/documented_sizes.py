@@ -1,0 +1,88 @@
+"""Which axes have sizes that documentation gives: as a number, as a least one, as a product."""
+
+from __future__ import annotations
+
+import re
+
+from gradlint.experiments.subject import Subject
+from gradlint.inputs.described import ANY, only_shape, said_of_arguments
+from gradlint.inputs.documentation import (
+    described,
+    documented_least,
+    prose,
+    sizes_in_words,
+)
+from gradlint.inputs.resized import (
+    Axis,
+    tensors_of,
+)
+
+#: The names of sizes in an expression.
+_SYMBOLS = re.compile(r"[A-Za-z]\w*")
+
+
+def documented_numbers(subject: Subject) -> set[Axis]:
+    """The axes whose size the documentation gives as a number, as in "points (N, 3)", or in words,
+    as in "a batch of 3x3 matrices"."""
+    sample, signature = subject.sample, subject.op.signature
+    known = said_of_arguments(subject.op)
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    defining = subject.op.defining
+    in_words = sizes_in_words(prose(defining)) if defining is not None else ()
+    found = set()
+    for name, tensor in sample.named_tensors(signature):
+        for sizes in in_words:
+            if tensor.shape[-len(sizes) :] == sizes:
+                number = order[id(tensor)]
+                found |= {(number, tensor.dim() - 1 - back) for back in range(len(sizes))}
+        item = known.get(name)
+        if item is None:
+            continue
+        free = item.rank is None and item.axes[:1] == ("...",)
+        named = item.axes[1:] if free else item.axes
+        if not (free or item.rank == tensor.dim()) or len(named) > tensor.dim() or ANY & {*named}:
+            continue
+        first = tensor.dim() - len(named)
+        for place, axis in enumerate(named, first):
+            if axis == f"={tensor.shape[place]}":
+                found.add((order[id(tensor)], place))
+    return found
+
+
+def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
+    """The axes for which the documentation gives a least size above one, and that size. The only
+    shape in it is that of the first tensor."""
+    defining = subject.op.defining
+    text = described(defining) if defining is not None else ""
+    known = said_of_arguments(subject.op)
+    named = subject.sample.named_tensors(subject.op.signature)
+    axes = {name: item.axes for name, item in known.items() if not ANY & set(item.axes)}
+    if not any(axes.values()) and named:
+        axes = {named[0][0]: only_shape(text)}
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(subject.sample))}
+    return {
+        (order[id(tensor)], place): least
+        for name, tensor in named
+        if len(axes.get(name, ())) == tensor.dim()
+        for place, axis in enumerate(axes.get(name, ()))
+        if (least := documented_least(text, axis)) > 1
+    }
+
+
+def documented_products(subject: Subject) -> set[Axis]:
+    """The axes whose size the documentation makes of several others, as in "rows (N * k, D)", and
+    those others, as in "gates (N, k)", of inputs that were given: no size of these can change
+    alone, and how they change together is known of inferred inputs only."""
+    sample = subject.sample
+    if sample.origin == "inferred":
+        return set()
+    known = said_of_arguments(subject.op)
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    symbols = {
+        (order[id(tensor)], place): set(_SYMBOLS.findall(axis))
+        for name, tensor in sample.named_tensors(subject.op.signature)
+        if (item := known.get(name)) is not None and item.rank == tensor.dim()
+        for place, axis in enumerate(item.axes)
+    }
+    parts = set().union(*(found for found in symbols.values() if len(found) > 1))
+    return {axis for axis, found in symbols.items() if found & parts}
