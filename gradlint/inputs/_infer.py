@@ -23,9 +23,10 @@ from gradlint.inputs._plan import (
     describe,
 )
 from gradlint.inputs._proposals import propose
-from gradlint.inputs._refine import refine, variants
+from gradlint.inputs._refine import refine
 from gradlint.inputs._search import Search
 from gradlint.inputs._suggested import Suggested, other_guesses
+from gradlint.inputs._variants import variants
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.inputs.needed import Lacking
 from gradlint.inputs.not_found import MOST_SHOWN, NoInputsFound, line_to_add
