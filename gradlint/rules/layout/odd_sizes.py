@@ -24,7 +24,8 @@ own operations have no finite derivative, though they have one at the sample: th
 band is acos(±1).
 
 Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
-and the leading axis are tried together where all is well), 1 forward call for others; up to 2 more
+and the leading axis are tried together where all is well), 1 forward call for others, of which
+there are up to 3 more for each of 3 sizes where odd ones are refused; up to 2 more
 forward calls for each shape at which the op fails, and 4 more with 2 backward calls where a
 gradient is not finite there; 4 backward calls for each direction along which one is wrong.
 
