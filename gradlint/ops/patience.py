@@ -9,6 +9,7 @@ so that a busy machine ends nothing.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,15 +69,21 @@ class Patience:
 @contextmanager
 def _timer(seconds: float) -> Iterator[None]:
     """Raise :class:`TooSlow` in the body after ``seconds`` of processor time, where the platform
-    has such a timer and this is the main thread, the only one that gets signals."""
+    has such a timer and this is the main thread, the only one that gets signals. An import is let
+    run to its end, and the time begins anew: PyTorch imports its compiler on the first use of some
+    functions, and what is imported by halves raises in every call from then on."""
     if not hasattr(signal, "setitimer") or (
         threading.current_thread() is not threading.main_thread()
     ):
         yield
         return
 
+    around = _imports(sys._getframe())
+
     def ring(number: int, frame: FrameType | None) -> None:
-        raise TooSlow
+        if _imports(frame) == around:
+            raise TooSlow
+        signal.setitimer(signal.ITIMER_PROF, seconds)
 
     before: Any = signal.signal(signal.SIGPROF, ring)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -85,3 +92,13 @@ def _timer(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         signal.signal(signal.SIGPROF, before if before is not None else signal.SIG_DFL)
+
+
+def _imports(frame: FrameType | None) -> int:
+    """How many frames of the import system ``frame`` runs in: more than before where a module is
+    being imported."""
+    count = 0
+    while frame is not None:
+        count += frame.f_code.co_filename.startswith("<frozen importlib")
+        frame = frame.f_back
+    return count

@@ -233,11 +233,13 @@ class SizeTrials:
 
     def _in_place_of_odd(self, old: int, odd: int) -> SizeTrial | None:
         """A size to which ``old`` can change where forward refuses ``odd``: an even one, where it
-        splits an axis in halves, or the next one, where a parameter has half the size of it."""
+        splits an axis in halves, or the next one, where a parameter has half the size of it. One at
+        which backward raises was accepted by accident."""
         for size in (twice_a_prime(odd), old + 1, old + 2):
             found = self.changed({old: size}) if not self.late else None
-            if found is not None:
+            if found is not None and found.judgement.verdict != RAISED:
                 return found
+            self.tried = [item for item in self.tried if item is not found]
         return None
 
     def _compare_with_even(self, one: SizeTrial, old: int, odd: int) -> None:
@@ -364,7 +366,28 @@ class SizeTrials:
             inputs = self.subject.problem.inputs
             if not {inputs[position].name for position in seen.positions} <= lone:
                 return set()
+            if not all(
+                self._reaches_added(seen, position, unread, names) for position in seen.positions
+            ):
+                return set()
         return unread
+
+    def _reaches_added(
+        self, seen: JudgementElsewhere, position: int, unread: set[Axis], names: Sequence[str]
+    ) -> bool:
+        """Whether backward gives elements beyond those of the sample a gradient, for an input."""
+        gradient = seen.gradients[position]
+        name = seen.subject.problem.inputs[position].name
+        before = tensors_of(self.subject.sample)
+        return gradient is not None and any(
+            names[number] == name
+            and bool(
+                gradient.narrow(
+                    axis, (old := before[number].shape[axis]), gradient.shape[axis] - old
+                ).any()
+            )
+            for number, axis in unread
+        )
 
     def _is_guessed_length(self, item: SizeTrial, sizes: dict[int, int]) -> bool:
         """Whether backward raises where a guessed axis grew by elements that forward ignores, as it

@@ -199,7 +199,9 @@ def test_a_size_that_forward_runs_out_of_is_information(op: Any, args: Any) -> N
 def test_more_equations_than_unknowns_are_information() -> None:
     # Rounding decides whether elimination meets a zero, at which forward raises.
     found = [
-        finding for seed in (1, 3, 5, 7) for finding in odd_sizes(NearestSolution, *program(seed))
+        finding
+        for seed in (12, 16, 18, 35)
+        for finding in odd_sizes(NearestSolution, *program(seed))
     ]
     assert found
     assert {(item.severity, item.grounds.explained) for item in found} == {("info", "degenerate")}
