@@ -190,7 +190,10 @@ class Calls(Statements):
         if key == 0:
             needed = domain_needed(name)
             found.domain = (found.domain or needed) if needed in WEAK else needed or found.domain
-            found.made_tensor |= name == "as_tensor"
+        elif name == "cholesky_solve" and key in (1, "L"):
+            upper = [literal(k.value) == (True, True) for k in call.keywords if k.arg == "upper"]
+            found.domain = found.domain or ("triu" if any(upper) else "tril")
+        found.made_tensor |= name == "as_tensor"
         if name == "arange":
             alone = len(call.args) == 1 and key == 0
             found.say("int", _RANGE if alone else _COUNTED)

@@ -354,6 +354,11 @@ def is_spacing(name: str) -> bool:
     return matches("dx dy dz dr h", name)
 
 
+def tells_triangle(name: str) -> bool:
+    """Whether the name is that of a flag that says which triangle of a matrix forward reads."""
+    return matches("upper lower is_upper is_lower use_upper use_lower uplo", name)
+
+
 def is_limit(name: str) -> bool:
     """Whether the name says that a number bounds values, softly or not."""
     words = "cap *_cap softcap clip *_clip clip_val* *limit *_thresh* thresh* cutoff"

@@ -187,14 +187,27 @@ def _other_values(
     # A permutation is one along the last axis.
     permuted = any("perm" in guess.domain for _, guess in plan.tensors())
     if isinstance(value, bool):
-        yield f"{name}={not value}", plan.changed(name, ValueGuess(not value, "bool")), 5
+        other = plan.changed(name, ValueGuess(not value, "bool"))
+        if _names.tells_triangle(name):
+            other = other.mapped(_of_other_triangle)
+        yield f"{name}={not value}", other, 5
     elif type(value) is int and _may_be_axis(search, name, value) and not permuted:
-        other = 0 if value else 1
-        yield f"{name}={other}", plan.changed(name, ValueGuess(other, "int")), 6
+        axis = 0 if value else 1
+        yield f"{name}={axis}", plan.changed(name, ValueGuess(axis, "int")), 6
     elif isinstance(value, str):
         for text in search.evidence[name].values[:4]:
             if isinstance(text, str) and text != value:
                 yield f"{name}={text!r}", plan.changed(name, ValueGuess(text, "str")), 6
+
+
+#: Domain of triangular matrices → that of the others.
+_OTHER_TRIANGLE = {"tril": "triu", "triu": "tril", "lower": "upper", "upper": "lower"}
+
+
+def _of_other_triangle(guess: TensorGuess) -> TensorGuess:
+    """A triangular matrix transposed: formulas may rely on zeros in the triangle that forward does
+    not read."""
+    return replace(guess, domain=_OTHER_TRIANGLE.get(guess.domain, guess.domain))
 
 
 def _may_be_axis(search: Search, name: str, value: int) -> bool:

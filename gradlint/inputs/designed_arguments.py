@@ -211,7 +211,21 @@ def with_moved(op: Op, sample: Sample, moved: dict[str, Any], seed: int) -> Desi
         others += [apply(other) for other in _transposed(sample)]
     turned = _turned(op, sample, moved)
     suiting = None if turned is None else apply(turned)
-    return Designed(apply(sample), moved, alternatives=others, suiting=suiting)
+    there = _of_other_triangle(sample) if any(map(_names.tells_triangle, moved)) else sample
+    return Designed(apply(there), moved, alternatives=others, suiting=suiting)
+
+
+def _of_other_triangle(sample: Sample) -> Sample:
+    """``sample`` with its triangular matrices transposed: formulas may rely on zeros in the other
+    triangle, which forward does not read."""
+    exchange = {
+        id(tensor): leaf_like(tensor.mT, tensor)
+        for tensor in tensors_of(sample)
+        if tensor.dim() > 1
+        and tensor.shape[-1] == tensor.shape[-2] > 1
+        and bool(tensor.tril(-1).any()) != bool(tensor.triu(1).any())
+    }
+    return exchanged(sample, exchange, sample.label, "same") if exchange else sample
 
 
 def _transposed(sample: Sample) -> Iterator[Sample]:

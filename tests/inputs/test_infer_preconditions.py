@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+import gradlint
 from gradlint.inputs._infer import infer
 from gradlint.inputs._iterations import iterated_matrices
 from gradlint.inputs.domains import OF_SQUARES, worded
@@ -628,3 +629,47 @@ def test_what_refuses_a_gradient_is_a_constant() -> None:
     cost, a, b = inferred(Constants).args
     assert (cost.requires_grad, a.requires_grad, b.requires_grad) == (True, False, False)
     assert torch.allclose(a.sum(), b.sum())
+
+
+class FactoredSolve(torch.autograd.Function):
+    """X with L Lᵀ X = B, or Uᵀ U X = B; the formulas rely on zeros in the other triangle."""
+
+    @staticmethod
+    def forward(ctx, rhs, factor, upper=False):
+        found = torch.cholesky_solve(rhs, factor, upper=upper)
+        ctx.save_for_backward(factor, found)
+        ctx.upper = upper
+        return found
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        factor, found = ctx.saved_tensors
+        grad_rhs = torch.cholesky_solve(g, factor, upper=ctx.upper)
+        outer = -grad_rhs @ found.mT
+        both = outer + outer.mT
+        grad = (factor @ both).triu() if ctx.upper else (both @ factor).tril()
+        return grad_rhs, grad, None
+
+
+def test_the_factor_of_a_solver_is_triangular_and_a_flag_turns_it_round():
+    first, *others = infer(from_object(FactoredSolve), 0)
+    _, lower, *_ = first.args
+    assert torch.equal(lower, lower.tril())
+    (upper,) = (s.args[1] for s in others if s.args[2:] == (True,) or s.kwargs.get("upper"))
+    assert torch.equal(upper, upper.triu())
+    assert bool(upper.triu(1).any())
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_flag_that_is_moved_turns_a_given_factor_round(upper):
+    generator = torch.Generator().manual_seed(0)
+    square = torch.randn(3, 3, dtype=torch.float64, generator=generator) + 3 * torch.eye(3)
+    factor = (square.triu() if upper else square.tril()).requires_grad_()
+    rhs = torch.randn(3, 2, dtype=torch.float64, generator=generator).requires_grad_()
+    report = gradlint.check(
+        FactoredSolve, [(rhs, factor, upper)], seed=0, order=1, select=["GL1", "GL4"]
+    ).targets[0]
+    assert report.findings == []
+    tried = {item.label: item.verdict for item in report.tried}
+    assert tried[f"with upper={not upper}"] == "right"

@@ -60,8 +60,17 @@ def range_of(words: str, value: torch.Tensor) -> ValueRange:
         return ValueRange(*found)
     if words == ROWS:
         return ValueRange(0.0, 1.0, zero=False, rows=True)
-    if words:  # an interval with ends of its own, or elements that depend on each other
+    # An interval with ends of its own, or elements that depend on each other.
+    if words or _is_triangular(value):
         return ValueRange(math.inf, -math.inf, zero=False, equal=False)
     # Nothing is known: positive samples may stand for scales, rates and probabilities.
     positive = value.numel() > 0 and not value.is_complex() and bool((value > 0).all())
     return ValueRange(0.0 if positive else -math.inf, math.inf, zero=True)
+
+
+def _is_triangular(value: torch.Tensor) -> bool:
+    """Whether matrices have nothing but zeros in one triangle, which formulas rely on."""
+    if value.dim() < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
+        return False
+    ends = value.diagonal(dim1=-2, dim2=-1).any()
+    return bool(ends) and not (bool(value.tril(-1).any()) and bool(value.triu(1).any()))

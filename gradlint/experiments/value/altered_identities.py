@@ -46,7 +46,8 @@ _SAME = 1e-5
 
 def is_as_said(subject: Subject, position: int) -> bool:
     """Whether the gradient of input ``position``, which forward returns as it is, is altered as the
-    name or the documentation says. Two backward calls."""
+    name or the documentation says; where there is a mask among the arguments, some of it may be
+    stopped besides. Two backward calls."""
     kind = _kind(subject)
     names = [item.name for item in subject.run.outputs if item.differentiable]
     if not kind or len(names) != 1:
@@ -69,7 +70,15 @@ def is_as_said(subject: Subject, position: int) -> bool:
         return _is_clipped(pairs, held)
     sign = -1.0 if kind == "reversed" else 1.0
     factors = [c for number in held if number for c in (number, 1.0 / number)]
-    return any(all(_same(g, sign * c * v) for v, g in pairs) for c in factors)
+    given = subject.other_arguments().values()
+    masked = any(isinstance(item, torch.Tensor) and item.dtype == torch.bool for item in given)
+    passed = [
+        (v, g, (g != 0) if masked else torch.ones_like(g, dtype=torch.bool)) for v, g in pairs
+    ]
+    return any(
+        all(bool(on.any()) and _same(g[on], sign * c * v[on]) for v, g, on in passed)
+        for c in factors
+    )
 
 
 def _is_clipped(pairs: list[tuple[torch.Tensor, torch.Tensor]], held: list[float]) -> bool:

@@ -93,6 +93,16 @@ def test_a_positive_sample_stays_positive_where_nothing_is_known() -> None:
     assert not found.holds(-1.0)
 
 
+def test_a_triangular_matrix_stays_one() -> None:
+    square = X[:, :3]
+    for triangular in (square.tril(), square.triu(), square.expand(2, 3, 3).tril()):
+        found = range_of("", triangular)
+        assert ties([triangular], [found]) is None
+        assert large([triangular], [found]) is None
+    for other in (square, torch.zeros(3, 3), X.tril(), X[:1, :1]):
+        assert range_of("", other).holds(1e3)
+
+
 def test_special_values() -> None:
     assert zeros([X], [ANY])[0].eq(0).all()
     (equal,) = ties([X], [ANY])

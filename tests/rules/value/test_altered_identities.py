@@ -163,3 +163,32 @@ def reversed_gradient(x: Tensor) -> Tensor:
 @pytest.mark.parametrize("op", [reversed_gradient, Reversal()])
 def test_what_calls_a_function_holds_the_number(probed: Callable[..., Outcome], op: Any) -> None:
     assert severity(probed, op) == "info"
+
+
+class ReversedInPart(Function):
+    """Reverses the gradient, scaled by c; masked samples send nothing back."""
+
+    factor = -1.0
+
+    @staticmethod
+    def forward(ctx, x, c, mask):
+        ctx.c, ctx.mask = c, mask
+        return x.view_as(x)
+
+    @classmethod
+    def backward(cls, ctx, g):
+        found = cls.factor * ctx.c * g
+        return (found if ctx.mask is None else found.masked_fill(ctx.mask, 0.0)), None, None
+
+
+class KeptInPart(ReversedInPart):
+    """Reverses the gradient, scaled by c; masked samples send nothing back."""
+
+    factor = 1.0
+
+
+def test_where_a_mask_is_given_some_may_be_stopped(probed: Callable[..., Outcome]) -> None:
+    mask = torch.tensor([[True], [False], [False]])
+    assert severity(probed, ReversedInPart, 0.3, mask) == "info"
+    assert severity(probed, KeptInPart, 0.3, mask) == "warning"
+    assert severity(probed, ReversedInPart, 0.3, torch.ones(3, 1, dtype=torch.bool)) == "warning"
