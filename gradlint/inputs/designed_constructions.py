@@ -156,7 +156,8 @@ def with_larger_parameters(op: Op, sample: Sample, factor: float) -> Designed | 
         return None
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.mul_(factor)
+            if parameter.is_floating_point():
+                parameter.mul_(factor)
     words = f"where parameters are {factor:.2g} times as large"
     label = f"{sample.label}, {words}" if sample.label.startswith("with ") else words
     there = replace(sample, label=label, kind="special")

@@ -70,7 +70,9 @@ def range_of(words: str, value: torch.Tensor) -> ValueRange:
 
 def _is_triangular(value: torch.Tensor) -> bool:
     """Whether matrices have nothing but zeros in one triangle, which formulas rely on."""
-    if value.dim() < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
+    if value.layout != torch.strided or value.is_nested or value.dim() < 2:
+        return False
+    if value.shape[-1] != value.shape[-2] or value.shape[-1] < 2:
         return False
     ends = value.diagonal(dim1=-2, dim2=-1).any()
     return bool(ends) and not (bool(value.tril(-1).any()) and bool(value.triu(1).any()))
