@@ -381,11 +381,7 @@ class SizeTrials:
         before = tensors_of(self.subject.sample)
         return gradient is not None and any(
             names[number] == name
-            and bool(
-                gradient.narrow(
-                    axis, (old := before[number].shape[axis]), gradient.shape[axis] - old
-                ).any()
-            )
+            and bool(gradient.movedim(axis, 0)[before[number].shape[axis] :].any())
             for number, axis in unread
         )
 
