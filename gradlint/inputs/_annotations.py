@@ -241,8 +241,8 @@ def read_name(evidence: Evidence) -> None:
     for kind, weight in _names.kinds(evidence.name).items():
         evidence.say(kind, weight)
     evidence.unlike = evidence.unlike or named_unlike(evidence.name)
-    for position, rank in enumerate(_names.ranks(evidence.name)):
-        evidence.rank(rank, 1.5 - 0.4 * position)
+    for rank, weight in _names.rank_weights(evidence.name).items():
+        evidence.rank(rank, weight)
 
 
 def read_docs(

@@ -68,6 +68,8 @@ class Evidence:
         keys: string keys that the code reads from it, for a dict of tensors.
         of_tensors: whether the annotation says that its values are tensors, for a dict.
         parts: positions on its last axis that the code reads one by one, as in ``x[..., 0]``.
+        spans: pairs of positions on its last axis of which the code takes the first one's element
+            from the second one's.
         saved: its position among the arguments of ``save_for_backward``.
         classes: classes its annotation names.
         fields: name → evidence about it, for the fields of a named tuple or dataclass.
@@ -125,6 +127,7 @@ class Evidence:
     keys: list[str] = field(default_factory=list)
     of_tensors: bool = False
     parts: set[int] = field(default_factory=set)
+    spans: set[tuple[int, int]] = field(default_factory=set)
     saved: int | None = None
     kept: bool = False
     has_parameters: bool = False

@@ -199,6 +199,7 @@ _DOMAINS = (
     ("lam lamb lambd lmbda lambda_", "nonnegative"),
     ("p prob probs probability probabilities *_prob *_probs", "unit"),
     (_INCREASING, "ordered"),
+    ("box boxes *_box *_boxes bbox bboxes *_bbox *_bboxes roi rois *_rois proposals", "corners"),
 )
 
 _FLOATS: tuple[tuple[str, tuple[float, ...]], ...] = (
@@ -270,9 +271,10 @@ def kinds(name: str) -> dict[str, float]:
     return found
 
 
-def ranks(name: str) -> tuple[int, ...]:
-    """Ranks that a tensor of this name usually has, likeliest first."""
-    return _first(_RANKS, name, ())
+def rank_weights(name: str) -> dict[int, float]:
+    """Ranks that a tensor of this name usually has, likeliest first, each with its weight."""
+    found: tuple[int, ...] = _first(_RANKS, name, ())
+    return {rank: 1.5 - 0.4 * position for position, rank in enumerate(found)}
 
 
 def square_domain(name: str) -> str:

@@ -52,6 +52,8 @@ _SEGMENTS = (
     ("lengths", r"(?:sizes|lengths|lens|counts|splits|sections|segments|seq_?len)$"),
 )
 _MOST_PLACES = 3
+#: Names of what a loss compares a prediction with.
+_LABELS = "target targets label labels"
 #: Sizes of the numbers in a list (heuristic: weights and spacings are about one; the edges of a box
 #: are longer than what lies in it).
 _SCALES = (0.8, 8.0)
@@ -268,7 +270,12 @@ def bounds_segments(item: Evidence) -> bool:
 def ranks(item: Evidence, kind: str) -> list[int]:
     """Ranks to try for a tensor, likeliest first."""
     usual = _RANKS.get(kind, _RANKS["tensor"])
-    known = sorted(item.ranks, key=lambda rank: -item.ranks[rank])
+    weights = dict(item.ranks)
+    if kind == "tensor" and _names.matches(_LABELS, item.name):
+        # One class for each row has one axis; numbers have those of the prediction.
+        for rank, weight in _names.rank_weights(item.name).items():
+            weights[rank] -= weight
+    known = [rank for rank in sorted(weights, key=lambda r: -weights[r]) if weights[rank] > 0]
     order = list(dict.fromkeys([*known, *usual]))
     return [rank for rank in order if rank >= item.least_rank]
 

@@ -119,7 +119,7 @@ MOST_ASKED = 64
 
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
-_SPECIAL = frozenset({"ordered", "logs"} | OF_SQUARES - {"spd"})
+_SPECIAL = frozenset({"ordered", "logs", "corners"} | OF_SQUARES - {"spd"})
 
 #: Errors of forward about shapes (a stack of matrices that was not meant may not be positive
 #: definite), and what it then costs more to give all tensors another rank.

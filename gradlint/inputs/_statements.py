@@ -10,6 +10,7 @@ from typing import Any
 
 from gradlint.inputs import _names
 from gradlint.inputs._annotations import read_name
+from gradlint.inputs._corners import Part, part_of
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, syntax
 from gradlint.targets.source_file import literal
@@ -84,6 +85,8 @@ class References(ast.NodeVisitor):
         self.counters: set[str] = set()
         #: Name → parameter whose elements it holds, or some of them, in another shape.
         self.derived: dict[str, Evidence] = {}
+        #: Name → the columns of a parameter that it holds.
+        self.columns: dict[str, Part] = {}
         #: Name → parameter from which it was computed element by element, or normalised.
         self.alike: dict[str, Evidence] = {}
         #: Counter of a loop over a parameter's elements → the name of such an element, and of the
@@ -137,6 +140,14 @@ class References(ast.NodeVisitor):
             same = called.attr in _VIEWS | _PRESERVING or called.attr in ("tolist", "item")
             return self.root(called.value) if same else None
         return None
+
+    def part(self, node: ast.AST) -> Part | None:
+        """The columns of a parameter that ``node`` holds."""
+        return (
+            self.columns.get(node.id)
+            if isinstance(node, ast.Name)
+            else part_of(node, self.parameter)
+        )
 
     def like(self, node: ast.AST | None) -> Evidence | None:
         """The parameter that ``node`` has the shape of, since each element is computed from one of
@@ -249,6 +260,10 @@ class Statements(References):
             self.derived.pop(target.id, None)
             if held is not None:
                 self.derived[target.id] = held
+            part = self.part(value)
+            self.columns.pop(target.id, None)
+            if part is not None:
+                self.columns[target.id] = part
             if found is not None:
                 self.names[target.id] = found
             elif target.id in self.names and not self.nested:
@@ -330,11 +345,14 @@ class Statements(References):
         """``i, j = pairs.t()``: the names hold elements of a tensor, which has as many columns (or
         rows) if they turn out to be indices."""
         parted = self._parted(value)
-        for target in targets:
+        for place, target in enumerate(targets):
             if isinstance(target, ast.Name):
                 self.derived.pop(target.id, None)
+                self.columns.pop(target.id, None)
                 if parted is not None:
                     self.derived[target.id] = parted[0]
+                    if parted[1] and not starred:
+                        self.columns[target.id] = Part(parted[0], place, place + 1)
         if parted is not None and not starred:
             found, columns = parted
             sizes = (f"{found.name}.0", f"={len(targets)}")

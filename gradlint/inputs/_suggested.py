@@ -156,6 +156,8 @@ def _triangles(op: Op, owner: Any, guesses: dict[str, TensorGuess]) -> Iterator[
 
 def _fits(name: str, guess: TensorGuess, domain: str) -> bool:
     """Whether the domain that the name suggests goes with what is known of the tensor."""
+    if guess.domain == "corners":
+        return False  # boxes by what the code does: elsewhere they would not overlap
     if domain not in OF_SQUARES:
         return domain not in _OF_CONSTANTS or not guess.grad
     letter = name.strip("_").split("_")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from gradlint.inputs._call_usage import ALONG_ONE_AXIS, Calls
+from gradlint.inputs._corners import note_difference
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, resolve
 from gradlint.targets.source_file import literal
@@ -237,6 +238,9 @@ class Reader(Calls):
     def visit_BinOp(self, node: ast.BinOp) -> None:
         if isinstance(node.op, ast.Sub):  # ``x.dim() - 2``
             self._axes_after(node.left, node.right)
+            upper, lower = self.part(node.left), self.part(node.right)
+            if upper is not None and lower is not None:
+                note_difference(upper, lower)
         self._beside_a_sum(node)
         self._for_each(node)
         for side, other in ((node.left, node.right), (node.right, node.left)):

@@ -22,6 +22,7 @@ DOMAINS = {
     "orthogonal": "orthogonal matrices",
     "contraction": "matrices of spectral radius below 1",
     "triu": "upper triangular, positive on the diagonal",
+    "corners": "boxes: the lower corner, then the upper one",
 }
 
 #: Domain → how a report describes it, of those that are only tried where a gradient is wrong at
@@ -51,6 +52,10 @@ WEAK = frozenset({"dominant"})
 
 #: Domain → words of error texts, docstrings and comments that ask for it, the most special first.
 WORDS = (
+    (
+        "corners",
+        r"\bxyxy\b|\bx_?(?:1|min)[, ]+y_?(?:1|min)[, ]+(?:z_?(?:1|min)[, ]+)?x_?(?:2|max)\b",
+    ),
     ("dominant", r"\bpositive determinant|\bdet(?:\w*|\(\w+\)) ?> ?0\b|\bdeformation gradient"),
     ("nsd", r"negative[- ](?:semi-?)?definite|\bhurwitz\b"),
     (

@@ -86,6 +86,8 @@ def seen_domain(tensor: torch.Tensor, guessed: str = "real") -> str:
     kind = _kind(value)
     if kind == "int":
         return _of_integers(value, guessed)
+    if guessed == "corners" and not are_boxes(value):
+        guessed = "real"
     if kind != "float" or value.layout != torch.strided or value.numel() < 2:
         return ""
     if guessed != "real" or not bool(value.isfinite().all()) or is_structured(value):
@@ -113,6 +115,15 @@ def _guessed_and_seen(value: torch.Tensor, guessed: str) -> str:
     if fits.get(guessed, False):
         return DOMAINS[guessed]
     return {**DOMAINS, **CONFINED}.get(guessed, guessed) if guessed not in fits else ""
+
+
+def are_boxes(value: torch.Tensor) -> bool:
+    """Whether all rows are boxes: a lower corner and an upper one, behind an odd column."""
+    if value.dim() < 1 or value.shape[-1] < 2:
+        return False
+    half = value.shape[-1] // 2
+    low, high = value.detach()[..., -2 * half :].split(half, -1)
+    return bool((low < high).all())
 
 
 def is_in_ball(value: torch.Tensor) -> bool:

@@ -347,7 +347,7 @@ def spread(domain: str, shape: list[int], count: int, generator: torch.Generator
         level = ones if domain == "binary" else 2 * ones - 1
     if domain == "ball" and not shape:
         domain = "small"
-    if domain in ("real", "rows", "lengths", "ball", "ordered", *OF_SQUARES):
+    if domain in ("real", "corners", "rows", "lengths", "ball", "ordered", *OF_SQUARES):
         return _reals(domain, shape, level)
     if domain == "small":
         values = 1.6 * level - 0.8
@@ -369,7 +369,9 @@ def _levels(shape: list[int], count: int, generator: torch.Generator) -> torch.T
 
 def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
     """Normal values, kept away from zero; as rows that sum to 1, unit vectors, vectors shorter than
-    one, or increasing."""
+    one, boxes, or increasing."""
+    if domain == "corners" and shape and shape[-1] > 1:
+        return _boxes(level)
     values = torch.special.ndtri(level)
     values = values + _GAP * torch.where(values < 0, -1.0, 1.0)
     if domain == "real" or domain in OF_SQUARES or not shape:
@@ -379,7 +381,25 @@ def _reals(domain: str, shape: list[int], level: torch.Tensor) -> torch.Tensor:
     if domain in ("lengths", "ball"):
         lengths = 0.2 + 0.6 * level[..., :1] if domain == "ball" else 1.0
         return lengths * values / values.norm(dim=-1, keepdim=True)
-    return values.sort(-1).values
+    return values.sort(-1).values if domain == "ordered" else values
+
+
+#: From which length on the sides of boxes are, by how much more, and how far from zero on their
+#: lower corners lie (heuristic: most pairs overlap, some do not, and few hold one another).
+_SIDES, _LOWER = (0.4, 1.2), 1.4
+#: The image of a box whose number stands before its corners, less what is left of it where it is
+#: made an integer (heuristic: images come in twos at least).
+_IMAGES, _OFF_WHOLE = 2, 0.25
+
+
+def _boxes(level: torch.Tensor) -> torch.Tensor:
+    """Rows of a lower and an upper corner; of an odd number of columns, the first one says in which
+    image a box lies."""
+    half = level.shape[-1] // 2
+    first, low, side = level.tensor_split([level.shape[-1] % 2, level.shape[-1] - half], -1)
+    images = torch.arange(first.numel(), dtype=level.dtype).reshape(first.shape) % _IMAGES
+    low = _LOWER * low
+    return torch.cat([images + _OFF_WHOLE, low, low + _SIDES[0] + _SIDES[1] * side], -1)
 
 
 def turning(orthogonal: torch.Tensor) -> torch.Tensor:

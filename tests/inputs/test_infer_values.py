@@ -200,11 +200,11 @@ def test_numbers_of_which_indices_are_made_are_positive() -> None:
 )  # fmt: skip
 def test_names_of_what_increases(name: str, domain: str, rank: int) -> None:
     assert _names.domain(name) == domain
-    assert _names.ranks(name)[0] == rank
+    assert next(iter(_names.rank_weights(name))) == rank
 
 
 def test_a_volatility_is_no_volume() -> None:
-    assert 5 not in _names.ranks("vol")
+    assert 5 not in _names.rank_weights("vol")
 
 
 class Alignments(torch.autograd.Function):
