@@ -82,6 +82,17 @@ def documented_least(text: str, axis: str) -> int:
     return {"two": 2, "three": 3}.get(found[1].lower()) or int(found[1]) if found else 0
 
 
+def documented_no_less(text: str, one: str, other: str) -> bool:
+    """Whether ``text`` says that an axis is no shorter than another one, by their names: "m >= n",
+    "n <= m", "with n < m"."""
+    found = re.search(
+        rf"(?<![\w.]){re.escape(one)}\s*(?:>=?|≥)\s*{re.escape(other)}(?![\w.(])"
+        rf"|(?<![\w.]){re.escape(other)}\s*(?:<=?|≤)\s*{re.escape(one)}(?![\w.(])",
+        text,
+    )
+    return found is not None
+
+
 def names_axis(text: str, name: str) -> bool:
     """Whether ``text`` shows a shape of which ``name`` is an axis: "(L, D) -> (out_len, D)"."""
     shapes = (match.group(1).split(",") for match in _SHAPE.finditer(text))

@@ -16,6 +16,7 @@ from gradlint.inputs.documentation import (
     documented_from_one,
     documented_from_zero,
     documented_least,
+    documented_no_less,
     documented_nonzero,
     documented_range,
     documented_real,
@@ -422,3 +423,19 @@ def test_integers_are_those_of_the_argument_beside_which_they_stand() -> None:
 )
 def test_least_sizes(text: str, axis: str, least: int) -> None:
     assert documented_least(text, axis) == least
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A (m, n), m >= n of full rank", True),
+        ("A (m, n) with n ≤ m", True),
+        ("A (m, n) with n < m", True),
+        ("A (m, n) with m <= n", False),
+        ("A (m, n), k.m >= n", False),
+        ("A (m, n), m >= n.max()", False),
+        ("A (m, n), m >= 2", False),
+    ],
+)
+def test_axes_no_shorter_than_others(text: str, said: bool) -> None:
+    assert documented_no_less(text, "m", "n") is said

@@ -9,6 +9,7 @@ from gradlint.inputs.described import ANY, only_shape, said_of_arguments
 from gradlint.inputs.documentation import (
     described,
     documented_least,
+    documented_no_less,
     prose,
     sizes_in_words,
 )
@@ -50,23 +51,48 @@ def documented_numbers(subject: Subject) -> set[Axis]:
 
 
 def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
-    """The axes for which the documentation gives a least size above one, and that size. The only
-    shape in it is that of the first tensor."""
+    """The axes for which the documentation gives a least size above one, and that size."""
+    text = _text_of(subject)
+    return {
+        axis: least
+        for axis, symbol in _named_axes(subject, text)
+        if (least := documented_least(text, symbol)) > 1
+    }
+
+
+def documented_orders(subject: Subject) -> list[tuple[Axis, Axis]]:
+    """Pairs of axes of which the documentation says that the first one is no longer than the
+    second one, as in "A (m, n), m >= n"."""
+    text = _text_of(subject)
+    named = _named_axes(subject, text)
+    return [
+        (shorter, longer)
+        for shorter, low in named
+        for longer, high in named
+        if low != high and documented_no_less(text, high, low)
+    ]
+
+
+def _text_of(subject: Subject) -> str:
     defining = subject.op.defining
-    text = described(defining) if defining is not None else ""
+    return described(defining) if defining is not None else ""
+
+
+def _named_axes(subject: Subject, text: str) -> list[tuple[Axis, str]]:
+    """The axes that the documentation names, each with its name. The only shape in ``text`` is that
+    of the first tensor."""
     known = said_of_arguments(subject.op)
     named = subject.sample.named_tensors(subject.op.signature)
     axes = {name: item.axes for name, item in known.items() if not ANY & set(item.axes)}
     if not any(axes.values()) and named:
         axes = {named[0][0]: only_shape(text)}
     order = {id(tensor): number for number, tensor in enumerate(tensors_of(subject.sample))}
-    return {
-        (order[id(tensor)], place): least
+    return [
+        ((order[id(tensor)], place), axis)
         for name, tensor in named
         if len(axes.get(name, ())) == tensor.dim()
         for place, axis in enumerate(axes.get(name, ()))
-        if (least := documented_least(text, axis)) > 1
-    }
+    ]
 
 
 def documented_products(subject: Subject) -> set[Axis]:

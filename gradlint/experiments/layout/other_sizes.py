@@ -26,6 +26,7 @@ from gradlint.experiments.layout.degenerate_sizes import is_degenerate
 from gradlint.experiments.layout.documented_sizes import (
     documented_least_sizes,
     documented_numbers,
+    documented_orders,
     documented_products,
 )
 from gradlint.experiments.layout.meant_broadcasting import (
@@ -167,7 +168,7 @@ class SizeTrials:
             for size, axes in tied_axes(subject.sample).items()
             if (kept := [axis for axis in axes if axis not in numbered])
         }
-        self._least = documented_least_sizes(subject)
+        self._least, self._orders = documented_least_sizes(subject), documented_orders(subject)
         self.tried: list[SizeTrial] = []
         self.refused: list[str] = []
         self.unread: list[SizeTrial] = []
@@ -259,7 +260,7 @@ class SizeTrials:
         """All axes of old sizes changed to new ones. Integer arguments of these sizes change with
         them where the op refuses, or fails, without."""
         change = self._axes(sizes)
-        if any(size < self._least.get(axis, 0) for axis, size in change.items()):
+        if self._is_documented_otherwise(change):
             return None
         found: JudgementElsewhere | None = None
         words = ""
@@ -298,6 +299,19 @@ class SizeTrials:
                 noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
                 noted.rounding = self._is_rounding(noted.judgement)
         return noted
+
+    def _is_documented_otherwise(self, change: dict[Axis, int]) -> bool:
+        """Whether documentation excludes these sizes: too small, or longer than another one."""
+        tensors = tensors_of(self.subject.sample)
+
+        def size(axis: Axis) -> int:
+            return change.get(axis, tensors[axis[0]].shape[axis[1]])
+
+        return any(size < self._least.get(axis, 0) for axis, size in change.items()) or any(
+            size(shorter) > size(longer)
+            for shorter, longer in self._orders
+            if shorter in change or longer in change
+        )
 
     def _is_rounding(self, seen: JudgementElsewhere) -> bool:
         """Whether every gradient that is wrong changes as much by rounding alone."""

@@ -925,6 +925,37 @@ def test_sizes_below_the_documented_least_are_not_tried(
     assert probed(by_code("GL706"), op, x).verdict == verdict
 
 
+class LeastSquares(Function):
+    """x = pinv(A) b for A (m, n) and b (m,); right where A has full column rank."""
+
+    @staticmethod
+    def forward(ctx, A, b):
+        inverse = torch.linalg.pinv(A)
+        ctx.save_for_backward(A, b, inverse)
+        return inverse @ b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        A, b, inverse = ctx.saved_tensors
+        x = inverse @ b
+        of_b = inverse.mT @ grad_output
+        rest = b - A @ x
+        return rest[:, None] * (inverse @ of_b) - of_b[:, None] * x, of_b
+
+
+class LeastSquaresOfTall(LeastSquares):
+    """x = pinv(A) b for A (m, n), m >= n, and b (m,)."""
+
+
+@pytest.mark.parametrize(("op", "verdict"), [(LeastSquares, "fail"), (LeastSquaresOfTall, "pass")])
+def test_axes_that_are_no_longer_than_others(
+    probed: Callable[..., Outcome], op: Any, verdict: str
+) -> None:
+    A, b = torch.randn(5, 3, dtype=torch.float64), torch.randn(5, dtype=torch.float64)
+    assert probed(by_code("GL401"), op, A, b).verdict == "pass"
+    assert probed(by_code("GL706"), op, A, b).verdict == verdict
+
+
 class Lifted(Function):
     """What is even less what is odd, and that of the next pair; forward needs pairs."""
 
