@@ -6,6 +6,7 @@ run. What no rule will read is freed at once, and values are made again where th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +17,16 @@ import torch
 
 from gradlint.experiments.finite import special_values as _special
 from gradlint.experiments.finite.special_values import SpecialElement
-from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange, range_of
+from gradlint.experiments.finite.value_ranges import FREE, HOLD_ZERO, ValueRange, range_of, within
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.preconditions import why_not_run
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import (
+    Range,
     documented_ball,
     documented_nonzero,
+    documented_range,
     documented_sign,
     prose,
 )
@@ -262,9 +265,17 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
             return CONFINED["ball"]
         return sign or _told_domain(told, item.value) or _named_domain(item) or known
 
+    def interval(item: Input) -> Range | None:
+        known = documented_range(text, item.name, names)
+        real = item.value.numel() and not item.value.is_complex()
+        if known is None or not real or not math.isfinite(known.high - known.low):
+            return None
+        ends = item.value.min().item(), item.value.max().item()
+        return known if all(end in known for end in ends) else None
+
     return [
         replace(
-            range_of(words(item), item.value),
+            within(range_of(words(item), item.value), interval(item)),
             all_zero=not documented_nonzero(text, item.name),
         )
         for item in subject.problem.inputs

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
+
+from gradlint.inputs.documentation import Range
 
 #: Domains by their words whose values move freely, or on one side of zero: (lowest, highest,
 #: whether zero belongs to it). Other words are intervals, or ties between elements that a special
@@ -66,6 +68,21 @@ def range_of(words: str, value: torch.Tensor) -> ValueRange:
     # Nothing is known: positive samples may stand for scales, rates and probabilities.
     positive = value.numel() > 0 and not value.is_complex() and bool((value > 0).all())
     return ValueRange(0.0 if positive else -math.inf, math.inf, zero=True)
+
+
+def within(known: ValueRange, interval: Range | None) -> ValueRange:
+    """``known`` without what lies outside of a documented interval: one belongs to [0, 1], and
+    does not to [0, 1)."""
+    if interval is None:
+        return known
+    low = math.nextafter(interval.low, -math.inf) if interval.low_too else interval.low
+    high = math.nextafter(interval.high, math.inf) if interval.high_too else interval.high
+    return replace(
+        known,
+        low=max(known.low, low),
+        high=min(known.high, high),
+        zero=known.zero and 0.0 in interval,
+    )
 
 
 def _is_triangular(value: torch.Tensor) -> bool:

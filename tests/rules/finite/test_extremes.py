@@ -24,8 +24,9 @@ from gradlint.experiments.finite.special_values import (
     tiny,
     zeros,
 )
-from gradlint.experiments.finite.value_ranges import range_of
+from gradlint.experiments.finite.value_ranges import ValueRange, range_of, within
 from gradlint.experiments.subject import Subject
+from gradlint.inputs.documentation import Range
 from gradlint.model.rule import Outcome, Rule
 from gradlint.model.sample import Sample
 from gradlint.model.settings import Settings
@@ -1158,6 +1159,40 @@ def test_nan_at_the_border_of_the_given_values_is_of_another_kind(
     (finding,) = probed(GL302, DividesByTheRest, a).findings
     assert "where it is 1" in finding.message
     assert finding.grounds.where == where
+
+
+class DividesBelowOne(DividesByTheRest):
+    """∏ (1 - aₖ) for a in [0, 1)."""
+
+
+class DividesUpToOne(DividesByTheRest):
+    """∏ (1 - aₖ) for a in [0, 1]."""
+
+
+@pytest.mark.parametrize(
+    ("op", "high", "found"),
+    [
+        (DividesBelowOne, 0.8, False),
+        (DividesUpToOne, 0.8, True),
+        # The given values are no such numbers: documentation means something else.
+        (DividesBelowOne, 1.8, True),
+    ],
+)
+def test_a_documented_interval_holds_for_given_values(
+    probed: Callable[..., Outcome], op: Any, high: float, found: bool
+) -> None:
+    a = torch.linspace(0.1, high, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    findings = probed(GL302, op, a).findings
+    assert any("where it is 1" in finding.message for finding in findings) is found
+
+
+def test_ends_of_a_documented_interval() -> None:
+    free = ValueRange()
+    half_open = within(free, Range(0.0, 1.0, low_too=True))
+    assert [half_open.holds(v) for v in (0.0, 0.5, 1.0, 2.0)] == [True, True, False, False]
+    closed = within(free, Range(0.0, 1.0, high_too=True))
+    assert [closed.holds(v) for v in (0.0, 0.5, 1.0, 2.0)] == [False, True, True, False]
+    assert within(free, None) == free
 
 
 def test_a_documented_sign_is_a_domain() -> None:
