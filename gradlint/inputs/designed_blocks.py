@@ -10,12 +10,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradlint.inputs._source import syntax
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import with_arguments, with_moved
 from gradlint.inputs.designed_constructions import with_constructed
 from gradlint.inputs.resized import resized, tensors_of, tied_axes
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
+from gradlint.targets.executable import divisors_in
 from gradlint.targets.signature import signature_of
 
 #: Sizes of blocks that fit more than once in the axes of inferred samples. An axis of size 3 or 5
@@ -50,8 +52,9 @@ def smaller_blocks(
 def unlike_factors(
     op: Op, sample: Sample, divisors: Collection[str], taken: Mapping[str, Sequence[Any]], seed: int
 ) -> Iterator[Designed]:
-    """``sample`` with axes as long as a number times itself made longer by that number: there are
-    as many groups as members in each, and what exchanges the two returns the same.
+    """``sample`` with axes as long as a number times itself made longer by that number, and modules
+    made with such a size: there are as many groups as members in each, and what exchanges the two
+    returns the same.
 
     Args:
         divisors: names of the numbers by which the code of the op divides sizes.
@@ -72,6 +75,13 @@ def unlike_factors(
             label = f"with {name}={value} and axes of size {value * value} made {size} long"
             there = with_arguments(op, longer, moved) if moved else longer
             yield Designed(replace(there, label=label, kind="same"), moved)
+    for value in dict.fromkeys(constructed.values()):
+        for name, size in _constructor_integers(op).items():
+            made = None
+            if value > 1 and size == value * value:
+                made = with_constructed(op, sample, name, value * (value + 1))
+            if made is not None:
+                yield made
 
 
 def _numbers(
@@ -84,13 +94,19 @@ def _numbers(
         names = positional_names(op.signature, len(sample.args))
         arguments = {k: parameter.default for k, parameter in op.signature.parameters.items()}
         arguments |= {**dict(zip(names, sample.args, strict=True)), **sample.kwargs}
-    signature = signature_of(type(op.module)) if op.module is not None else None
-    made: dict[str, Any] = {}
-    if signature is not None:
-        made = {k: parameter.default for k, parameter in signature.parameters.items()}
-        made |= op.constructor
-    first, second = (
-        {name: value for name, value in each.items() if name in divisors and type(value) is int}
-        for each in (arguments, made)
+    made = syntax(type(op.module).__init__) if op.module is not None else None
+    own = divisors_in(made) if made is not None else frozenset()
+    return (
+        {name: v for name, v in arguments.items() if name in divisors and type(v) is int},
+        {name: v for name, v in _constructor_integers(op).items() if name in own | {*divisors}},
     )
-    return first, second
+
+
+def _constructor_integers(op: Op) -> dict[str, int]:
+    """The integers among the arguments of a module's constructor."""
+    signature = signature_of(type(op.module)) if op.module is not None else None
+    if signature is None:
+        return {}
+    made = {name: parameter.default for name, parameter in signature.parameters.items()}
+    made |= op.constructor
+    return {name: value for name, value in made.items() if type(value) is int}

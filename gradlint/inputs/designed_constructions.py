@@ -116,15 +116,40 @@ def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed 
     can't be made so."""
     module, values = op.module, {**op.constructor, name: value}
     made = constructed(module, values) if module is not None else None
-    there: Sample | None = sample
+    samples = [sample]
     if made is None and module is not None and type(value) is int and value > 0:
         made = constructed(module, values, resize=True)
-        there = _as_wide(sample, module, made) if made is not None else None
-    if made is None or there is None:
+        signature = signature_of(type(module))
+        default = signature.parameters[name].default if signature is not None else None
+        change = op.constructor.get(name, default), value
+        samples = _fitting(sample, module, made, change) if made is not None else []
+    if made is None:
         return None
     label = f"with {name}={shown(value)} in the constructor"
-    there = replace(there, label=label, kind="same")
-    return Designed(there, {name: value}, op=replace(op, module=made, call=made))
+    first, *others = (replace(there, label=label, kind="same") for there in samples)
+    moved = {name: value}
+    return Designed(first, moved, alternatives=others, op=replace(op, module=made, call=made))
+
+
+def _fitting(
+    sample: Sample, module: torch.nn.Module, other: torch.nn.Module, change: tuple[Any, int]
+) -> list[Sample]:
+    """``sample`` in sizes that ``other`` may take in place of ``module``, of which one argument was
+    changed: as wide as its parameters, as before, and with the argument's size in place of the old
+    one. Of several arguments of one size, one may be meant for outputs."""
+    tensors, (old, new) = tensors_of(sample), change
+    own = [axis for axis in tied_axes(sample).get(old, ()) if is_floating(tensors[axis[0]])]
+    changed = resized(sample, dict.fromkeys(own, new), seed=0) if own else None
+    made: dict[tuple[torch.Size, ...], Sample] = {}
+    for there in (_as_wide(sample, module, other), sample, changed):
+        if there is not None:
+            made.setdefault(shapes_of(there), there)
+    return list(made.values())
+
+
+def shapes_of(sample: Sample) -> tuple[torch.Size, ...]:
+    """The shapes of all tensors."""
+    return tuple(tensor.shape for tensor in tensors_of(sample))
 
 
 def _as_wide(sample: Sample, module: torch.nn.Module, other: torch.nn.Module) -> Sample | None:

@@ -402,8 +402,8 @@ def _as_short(found: torch.Tensor, before: torch.Tensor) -> torch.Tensor | None:
     """Vectors of length below one along the last axis: the length of vectors whose elements do not
     shrink grows with the root of their number."""
     longest = before.norm(dim=-1).max()
-    if not bool(longest < 1.0):
-        return None
+    if not bool(0.0 < longest < 1.0):
+        return None  # nothing but zeros has no length to keep
     norms = found.norm(dim=-1, keepdim=True)
     return found * (longest / norms).clamp(max=1.0)
 

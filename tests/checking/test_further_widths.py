@@ -208,9 +208,14 @@ class Twofold(nn.Module):
 
 def test_what_is_not_a_matter_of_sizes_is_not_made():
     assert constructed(Folded(), {"levels": 3}, resize=True) is None
+
+
+def test_which_of_two_sizes_an_input_has_is_tried():
     op = from_object(Twofold())
     x = torch.randn(2, 4, dtype=torch.float64)
-    assert with_constructed(op, Sample("inferred", "inferred", (x,)), "width", 5) is None
+    designed = with_constructed(op, Sample("inferred", "inferred", (x,)), "width", 5)
+    samples = (designed.sample, *designed.alternatives)
+    assert [there.args[0].shape for there in samples] == [(2, 4), (2, 5)]
 
 
 def test_more_values_are_like_those_there_were():
@@ -220,6 +225,67 @@ def test_more_values_are_like_those_there_were():
     assert bool((made > 0).all())
     assert torch.allclose(made.sum(-1), torch.ones(3, dtype=torch.float64))
     assert torch.equal(in_shape(rows, (2, 2), seed=0), rows)
+
+
+def test_zeros_stay_zeros():
+    for shape, other in (((4,), (6,)), ((4,), (2,)), ((3, 4), (3, 6)), ((2, 2, 2), (2, 3, 2))):
+        before = torch.zeros(shape, dtype=torch.float64)
+        assert torch.equal(in_shape(before, other, seed=0), before.new_zeros(other))
+
+
+class Grouped(Function):
+    """One matrix for each group, then the members of all groups one after the other."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        y = torch.einsum("ngi,goi->ngo", x.reshape(len(x), len(weight), -1), weight)
+        return y.transpose(1, 2).flatten(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        (groups, out, _), n = weight.shape, len(x)
+        g = g.reshape(n, out, groups).transpose(1, 2)
+        of_weight = torch.einsum("ngo,ngi->goi", g, x.reshape(n, groups, -1))
+        return torch.einsum("ngo,goi->ngi", g, weight).flatten(1), of_weight
+
+
+class GroupedElsewhere(Grouped):
+    @staticmethod
+    def backward(ctx, g):
+        groups, out, _ = ctx.saved_tensors[1].shape
+        exchanged = g.reshape(len(g), groups, out).transpose(1, 2).reshape(len(g), groups, out)
+        return Grouped.backward(ctx, exchanged.transpose(1, 2).flatten(1))
+
+
+class Groups(nn.Module):
+    """As many groups as members of one, and a bias of zeros."""
+
+    op = Grouped
+
+    def __init__(self, in_features: int = 4, out_features: int = 4, groups: int = 2):
+        super().__init__()
+        members = out_features // groups, in_features // groups
+        self.weight = nn.Parameter(torch.randn(groups, *members))
+        self.bias = nn.Parameter(torch.zeros(out_features))
+
+    def forward(self, x):
+        return self.op.apply(x, self.weight) + self.bias
+
+
+class GroupsElsewhere(Groups):
+    op = GroupedElsewhere
+
+
+def test_as_many_groups_as_members_of_one():
+    right, wrong = check(Groups), check(GroupsElsewhere)
+    assert right.verdict == "pass"
+    assert {tried_of(right)[f"with {name}=6 in the constructor"] for name in WIDTHS} == {"right"}
+    assert "GL401" in {finding.code for finding in wrong.findings}
+
+
+WIDTHS = ("in_features", "out_features")
 
 
 class Stretched(Function):
