@@ -212,16 +212,20 @@ class Reader(Calls):
             if equal and isinstance(operator, ast.Eq):
                 found.suggest(value)
 
-    def visit_IfExp(self, node: ast.IfExp) -> None:
+    def visit_If(self, node: ast.If) -> None:
         test = node.test
-        if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-            absent = isinstance(test.ops[0], ast.Is)
-            default, given = (node.body, node.orelse) if absent else (node.orelse, node.body)
-            found = self.parameter(given)
-            asked = found is not None and found is self.parameter(test.left)
-            if found is not None and asked and found.default is None and self._is_tensor(default):
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):
+            found = self.parameter(test.left)
+            if found is not None and found.default is None and self._is_replaced(found, node.body):
                 found.say("tensor", IN_PLACE_OF_TENSOR)
-        super().visit_IfExp(node)
+        super().visit_If(node)
+
+    def _is_replaced(self, found: Evidence, body: list[ast.stmt]) -> bool:
+        """Whether a tensor of numbers stands in for a parameter that is None: ``if mask is None:
+        mask = x.new_ones(n)``."""
+        given = [part for part in body if isinstance(part, ast.Assign)]
+        values = [part.value for part in given if self.parameter(part.targets[0]) is found]
+        return any(self._is_tensor(v) and "bool" not in ast.unparse(v) for v in values)
 
     def _is_tensor(self, node: ast.expr) -> bool:
         """Whether an expression is plainly a tensor: one that is made, a part of a parameter, or

@@ -92,6 +92,8 @@ _OF_SHAPE = re.compile(
 _OTHER_ORDER = re.compile(r"(?i)\b(?:by|with|from|under|of|for|per|in|on|at|optional)\b")
 #: End of a remark: of a sentence, a paragraph, or before the next entry.
 _END_OF_REMARK = re.compile(r"\n\s*\n|\.\s|;|\n\s*(?::|\w+\s*(?:\([^()\n]*\))?\s*:)")
+#: "(K, 2; y before x)": a remark on the axes, in their brackets.
+_REMARK_ON_AXES = re.compile(r"([(\[]\s*\w+(?:\s*,\s*\w+)+\s*),?\s*;[^()\[\]\n]*([)\]])")
 #: Start of what is said of one argument: ``x: …``, ``x (Tensor): …``, ``:param x: …``.
 _ENTRY = (
     r"(?m)^(?P<indent>[^\S\n]*)(?:[#*-]\s*|(?:@|:)param\s+(?:[\w.\[\]]+\s+)?|:arg\s+)?`*(?P<names>{names}"
@@ -148,6 +150,7 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
     of an argument is left out: a shape after "to", "returns" or an arrow is that of a result, and
     one with another argument's name in between that of the other.
     """
+    text = _REMARK_ON_AXES.sub(r"\1\2", text)
     entries = _entries(text, names)
     found = {}
     for name in names:
@@ -292,7 +295,7 @@ def _places(name: str, text: str) -> Iterator[re.Match[str]]:
 def _without_list(gap: str, names: Sequence[str]) -> str:
     """``gap`` without the names that share what follows: ", k and v" in "q, k and v (B, T, D)"."""
     every = "|".join(re.escape(name) for name in names)
-    return re.sub(rf"^(?:`*\s*(?:,\s*(?:and\s+)?|/|\band\b|&)\s*`*(?:{every})\b`*)+", "", gap)
+    return re.sub(rf"^(?:`*\s*(?:,\s*(?:and\s+)?|/|\band\b|&|\+)\s*`*(?:{every})\b`*)+", "", gap)
 
 
 def _second_form(rest: str, name: str, names: Sequence[str]) -> list[tuple[str, ...]]:

@@ -44,6 +44,10 @@ SAID = {
     "short for a noun": ("unit quaternions (N, 4), sorted", {"quat": ("N", "=4")}),
     "expressions": ("x (batch, q * t), w (2w+1, n)", {"x": ("batch", "q*t"), "w": ("2w+1", "n")}),
     "powers": ("w [2**k] points, x (batch, 2^k)", {"w": ("2**k",), "x": ("batch", "2**k")}),
+    "with a remark": (
+        "sampled at pos + weight (K, 2; y before x)",
+        {"pos": ("K", "=2"), "weight": ("K", "=2")},
+    ),
     "behind an inequality": ("d > 0 (n,)", {"d": ("n",)}),
     "of another": (
         "probs: (N, C)\ntarget: one-hot, with the shape of ``probs``",
@@ -68,6 +72,7 @@ UNSAID = {
     "corners": "boxes x (x1, y1, x2, y2)",
     "coefficients": "x: (k1, k2, p1, p2) or None",
     "call": "f(x) and x(7, N)",
+    "remark alone": "x (K; the number of rows)",
     "pair of arguments": "x (q, k) attention",
     "sentence": "Normalises x. Takes (N, C) only in tests",
     "product": "A x B",

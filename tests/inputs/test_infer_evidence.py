@@ -685,3 +685,20 @@ def test_keys_of_a_table_and_numbers_that_become_tensors():
     main, *others = infer(from_object(smoothed), 0)
     assert len(main.args) == 1
     assert [s.kwargs["rate"].requires_grad for s in others if "rate" in s.kwargs] == [True]
+
+
+def of_numbers(x, mask=None, keep=None, other=None):
+    if mask is None:
+        mask = x.new_ones(len(x))
+    if keep is None:
+        keep = torch.ones(len(x), dtype=torch.bool)
+    if other is None:
+        x = x.new_ones(len(x))
+    return x * mask * keep
+
+
+def test_what_stands_in_for_an_argument_says_what_it_is():
+    kinds = {item.name: item.weights for item in gather(from_object(of_numbers))}
+    assert kinds["mask"]["tensor"] > kinds["mask"]["mask"]
+    assert kinds["keep"]["mask"] > kinds["keep"]["tensor"]
+    assert kinds["other"].get("tensor", 0.0) < 6.0
