@@ -61,6 +61,13 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
 #: an exact comparison with one).
 _COUNTED = 1.5
 
+#: Weight of the evidence for an integer where a size is made with a number (heuristic: more than
+#: arithmetic with it speaks for a fraction), and methods that are given sizes.
+_SIZED = 3.0
+_TAKE_SIZES = frozenset(
+    {"view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "new_empty", "unflatten"}
+)
+
 #: The same where it is all that ``range`` takes, or ``torch.arange``, which accepts a fraction
 #: (heuristic: with less, arithmetic with the number spoke for a fraction: one sample of 0.7).
 _RANGE = 4.0
@@ -111,6 +118,8 @@ class Calls(Statements):
         name = method.attr
         if name == "long" and (held := self.root(method.value)) is not None:
             held.cast_to_long = True
+        if name in _TAKE_SIZES:
+            self._make_sizes(*node.args)
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
             self._context_method(name, [*self._arguments(node.args)])
             return
@@ -133,6 +142,21 @@ class Calls(Statements):
                 owner.at_least(axis + extra if axis >= 0 else -axis - 1 + extra)
         elif name == "size" and axes:
             owner.at_least(axes[0] + 1)
+
+    def _make_sizes(self, *nodes: ast.expr) -> None:
+        """Numbers with which sizes are made are whole: ``x.reshape(n, h * scale)``."""
+        for node in nodes:
+            parts = [node]
+            while parts:
+                part = parts.pop()
+                if isinstance(part, (ast.Tuple, ast.List)):
+                    parts += part.elts
+                elif isinstance(part, ast.BinOp) and not isinstance(part.op, ast.Div):
+                    for side in (part.left, part.right):
+                        found = self.parameter(side)
+                        if found is not None:
+                            found.say("int", _SIZED)
+                        parts.append(side)
 
     def _arguments(self, nodes: list[ast.expr]) -> Iterator[Evidence | None]:
         """The parameters that are passed on; all of them for ``*inputs`` of ``setup_context``."""
@@ -276,19 +300,23 @@ class Calls(Statements):
         if inspect.ismethod(target) or self._is_of_instance(call.func):
             parameters = parameters[1:]
         names: dict[str, Evidence] = {}
+        parts: dict[str, Evidence] = {}
         ctx = ""
         for key, argument in _arguments(call):
             name = key if isinstance(key, str) else parameters[key] if key < len(parameters) else ""
             found = self.parameter(argument)
+            held = self.root(argument) if found is None else None
             if name and found is not None:
                 names[name] = found
+            elif name and held is not None:
+                parts[name] = held
             elif name and isinstance(argument, ast.Name) and argument.id == self.ctx:
                 ctx = name
         backward = plain_function(getattr(made, "_backward_fn", None))
         if backward is not None:
             read_returned_to(backward, [self.parameter(argument) for argument in call.args])
-        if names:
-            type(self)(
+        if names or parts:
+            reader = type(self)(
                 names,
                 function,
                 owner=self.owner,
@@ -296,7 +324,9 @@ class Calls(Statements):
                 attributes=self.attributes,
                 saved=self.saved,
                 depth=self.depth + 1,
-            ).read()
+            )
+            reader.derived.update(parts)
+            reader.read()
 
     def _applied(self, node: ast.expr) -> type | None:
         """The Function of the user's that ``Other.apply(…)`` applies."""

@@ -139,8 +139,19 @@ def _want(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> I
         yield from _call(failed, test, truth, frame)
     elif isinstance(test, ast.BinOp) and isinstance(test.op, ast.Mod) and not truth:
         yield from _make_multiple(failed, test, frame)  # ``if size % k: raise``
-    elif _is_value(failed, test):
+    else:
+        yield from _want_value(failed, test, truth, frame)
+
+
+def _want_value(failed: FailedAttempt, test: ast.expr, truth: bool, frame: Frame) -> Iterator[Plan]:
+    """Plans for a flag, or for what is asked of a tensor: ``if window.requires_grad: raise``."""
+    if _is_value(failed, test):
         yield failed.plan.changed(ast.unparse(test), ValueGuess(truth, "bool"), 0.3)
+    elif isinstance(test, ast.Attribute) and test.attr == "requires_grad":
+        for name in failed.named(test.value, frame)[:1]:
+            guess = failed.plan.guess(name)
+            if isinstance(guess, TensorGuess) and guess.dtype in ("float", "complex"):
+                yield failed.plan.changed(name, replace(guess, grad=truth), 0.05)
 
 
 def _is_value(failed: FailedAttempt, node: ast.expr) -> bool:

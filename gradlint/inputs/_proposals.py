@@ -81,6 +81,11 @@ def propose(op: Op, evidence: list[Evidence]) -> dict[str, list[Proposal]]:
     return found
 
 
+#: Names of the sizes of a window, and their sizes: it need not be square, and is smaller than what
+#: it slides over.
+_WINDOW = re.compile(r"[kK]_?[hwdtHWDT]\d?|[kK]ernel(?:_?[hwdHWD]|_?size(?:_?[hwdHWD])?)?|[hw]_?k")
+_WINDOWS = (3, 2, 2)
+
 #: Ratio of two numbers that were chosen for parameters of which nothing sets one apart from the
 #: other: near enough for whatever range the first one lies in.
 APART = 0.9
@@ -89,7 +94,11 @@ APART = 0.9
 def first_plan(op: Op, proposals: dict[str, list[Proposal]]) -> Plan:
     """The likeliest plan."""
     guesses = _unequal(tuple(options[0][0] for options in proposals.values()))
-    return Plan(tuple(proposals), guesses, shares=(0.0,) * len(proposals))
+    plan = Plan(tuple(proposals), guesses, shares=(0.0,) * len(proposals))
+    windows = [symbol for symbol in plan.symbols() if _WINDOW.fullmatch(symbol)]
+    for symbol, size in zip(windows, _WINDOWS, strict=False):
+        plan = plan.sized(symbol, size)
+    return plan
 
 
 def _unequal(guesses: tuple[Guess, ...]) -> tuple[Guess, ...]:

@@ -167,6 +167,8 @@ class Reader(Calls):
         sides = [node.left, *node.comparators]
         for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
             for one, other in ((left, right), (right, left)):
+                if isinstance(operator, (ast.Eq, ast.NotEq)) and self._is_size(one):
+                    self._make_sizes(other)
                 found = self.parameter(one)
                 if found is None:
                     continue
@@ -175,6 +177,13 @@ class Reader(Calls):
                 else:
                     self._compared(found, operator, other)
         self.generic_visit(node)
+
+    def _is_size(self, node: ast.expr) -> bool:
+        """Whether ``node`` is ``x.size(0)``, ``x.shape[0]``, or several sizes, ``x.shape[1:]``."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            return node.func.attr == "size" and self.parameter(node.func.value) is not None
+        whole = node.value if isinstance(node, ast.Subscript) else node
+        return self._shape_of(whole) is not None
 
     def _holds(self, container: Evidence, item: ast.expr) -> None:
         """``item in container``."""

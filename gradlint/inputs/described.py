@@ -94,6 +94,8 @@ _OTHER_ORDER = re.compile(r"(?i)\b(?:by|with|from|under|of|for|per|in|on|at|opti
 _END_OF_REMARK = re.compile(r"\n\s*\n|\.\s|;|\n\s*(?::|\w+\s*(?:\([^()\n]*\))?\s*:)")
 #: "(K, 2; y before x)": a remark on the axes, in their brackets.
 _REMARK_ON_AXES = re.compile(r"([(\[]\s*\w+(?:\s*,\s*\w+)+\s*),?\s*;[^()\[\]\n]*([)\]])")
+#: Brackets in backticks, which may hold names of several words.
+_MARKED = re.compile(r"`[(\[][^()\[\]`\n]*,[^()\[\]`\n]*[)\]]`")
 #: Start of what is said of one argument: ``x: …``, ``x (Tensor): …``, ``:param x: …``.
 _ENTRY = (
     r"(?m)^(?P<indent>[^\S\n]*)(?:[#*-]\s*|(?:@|:)param\s+(?:[\w.\[\]]+\s+)?|:arg\s+)?`*(?P<names>{names}"
@@ -150,7 +152,7 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
     of an argument is left out: a shape after "to", "returns" or an arrow is that of a result, and
     one with another argument's name in between that of the other.
     """
-    text = _REMARK_ON_AXES.sub(r"\1\2", text)
+    text = _MARKED.sub(_initials, _REMARK_ON_AXES.sub(r"\1\2", text))
     entries = _entries(text, names)
     found = {}
     for name in names:
@@ -174,6 +176,18 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
         if "complex" in found[one].words and not _TYPED.search(found[other].words):
             found[other].words += " complex"
     return {name: item for name, item in found.items() if item.axes or item.like or item.words}
+
+
+def _initials(shape: re.Match[str]) -> str:
+    """A shape in which names of several words are their initials: ``(batch, max_len + 1)`` may be
+    written as ``(batch, max target length + 1)``."""
+
+    def short(words: re.Match[str]) -> str:
+        parts = words[0].split()
+        joined = set(parts) & {"or", "and", "of", "by", "with", "if", "in"}
+        return words[0] if joined else "".join(part[0] for part in parts)
+
+    return re.sub(r"\b[a-z]+(?: [a-z]+)+\b", short, shape[0])
 
 
 def jaxtyped(annotation: str) -> tuple[str, ...]:
