@@ -119,7 +119,9 @@ class Calls(Statements):
         if name == "long" and (held := self.root(method.value)) is not None:
             held.cast_to_long = True
         if name in _TAKE_SIZES:
-            self._make_sizes(*node.args)
+            for argument in node.args:
+                new = name.startswith("new_")
+                self._makes_size(argument, new=new, alone=len(node.args) == 1)
         if isinstance(method.value, ast.Name) and method.value.id == self.ctx:
             self._context_method(name, [*self._arguments(node.args)])
             return
@@ -143,20 +145,25 @@ class Calls(Statements):
         elif name == "size" and axes:
             owner.at_least(axes[0] + 1)
 
-    def _make_sizes(self, *nodes: ast.expr) -> None:
-        """Numbers with which sizes are made are whole: ``x.reshape(n, h * scale)``."""
-        for node in nodes:
-            parts = [node]
-            while parts:
-                part = parts.pop()
-                if isinstance(part, (ast.Tuple, ast.List)):
-                    parts += part.elts
-                elif isinstance(part, ast.BinOp) and not isinstance(part.op, ast.Div):
-                    for side in (part.left, part.right):
-                        found = self.parameter(side)
-                        if found is not None:
-                            found.say("int", _SIZED)
-                        parts.append(side)
+    def _makes_size(self, node: ast.expr, *, new: bool = False, alone: bool = True) -> None:
+        """Numbers with which sizes are made are whole: ``x.reshape(n, h * scale)``. Alone, an
+        argument may be several sizes.
+
+        Args:
+            new: whether something new gets these sizes, as by ``new_zeros(n, 3)``.
+            alone: whether no other size stands beside it.
+        """
+        found = self.parameter(node)
+        if found is not None and not alone:
+            found.say("int", _SIZED)
+            found.sized |= new
+        if isinstance(node, (ast.Tuple, ast.List)):
+            for part in node.elts:
+                self._makes_size(part, new=new, alone=False)
+        elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div):
+            for side in (node.left, node.right):
+                listed = isinstance(side, (ast.Tuple, ast.List))  # ``(n,) + x.shape[1:]``
+                self._makes_size(side, new=new and listed, alone=isinstance(side, ast.Call))
 
     def _arguments(self, nodes: list[ast.expr]) -> Iterator[Evidence | None]:
         """The parameters that are passed on; all of them for ``*inputs`` of ``setup_context``."""

@@ -33,6 +33,9 @@ from gradlint.model.sample import has_fields, holds_tensors
 #: its even and odd elements, those of two do not).
 WIDTHS = (4, 2, 3, 1)
 
+#: Values of an integer that is the size of an axis (heuristic: of two rows, all others are one).
+COUNTS = (3, 4)
+
 #: A guess and what it costs more than the likeliest one.
 Proposal = tuple[Guess, float]
 #: Ranks tried where nothing is known, per kind.
@@ -144,7 +147,7 @@ def _is_absent_device(value: Any) -> bool:
 def _of(item: Evidence, integers: list[str]) -> list[Proposal]:
     if item.passing == "varargs":
         return _varargs(item)
-    found: list[Proposal] = []
+    found: list[Proposal] = _one_by_one(item, splice=False) if not item.classes else []
     for kind, cost in item.ordered_kinds():
         for guess, extra in of_kind(item, kind, integers):
             found.append((guess, cost + extra))
@@ -376,19 +379,19 @@ def _varargs(item: Evidence) -> list[Proposal]:
     return found
 
 
-def _one_by_one(item: Evidence) -> list[Proposal]:
-    """Arguments behind ``*args`` that forward unpacks into names: the likeliest guess for each one,
-    then the same with another one for one of them."""
+def _one_by_one(item: Evidence, *, splice: bool = True) -> list[Proposal]:
+    """Arguments behind ``*args``, or the parts of one, that forward unpacks into names: the
+    likeliest guess for each one, then the same with another one for one of them."""
     options = [_options(part) for part in item.fields.values()]
     if not options or not all(options):
         return []
     likeliest = tuple(choices[0][0] for choices in options)
-    found: list[Proposal] = [(GroupGuess(likeliest, tuple, splice=True), 0.0)]
+    found: list[Proposal] = [(GroupGuess(likeliest, tuple, splice=splice), 0.0)]
     for index, choices in enumerate(options):
         for guess, cost in choices[1:_MOST_OPTIONS]:
             items = (*likeliest[:index], guess, *likeliest[index + 1 :])
             extra = cost - choices[0][1]
-            found.append((GroupGuess(items, tuple, splice=True), extra))
+            found.append((GroupGuess(items, tuple, splice=splice), extra))
     return found
 
 
@@ -406,6 +409,8 @@ def _options(part: Evidence) -> list[tuple[TensorGuess | ValueGuess | GroupGuess
 def _ints(item: Evidence) -> list[Any]:
     # `rotary_dim` may be how many channels are rotated.
     widths = WIDTHS if item.sliced and _names.is_axis(item.name) else _names.ints(item.name)
+    if item.sized and widths[0] < COUNTS[0]:
+        widths = tuple(dict.fromkeys((*COUNTS, *widths)))
     return _merged(item, int, widths)
 
 

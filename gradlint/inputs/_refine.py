@@ -615,17 +615,30 @@ def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
     for name in names:
         guess = plan.guess(name)
         assert isinstance(guess, TensorGuess)
-        domain = "distinct" if watched.overwrites else "repeated"
-        changed = plan.changed(name, replace(guess, domain=domain))
         sizes = plan.sizes()
         high = guess.high or min(sizes.values())
-        if watched.overwrites and len(guess.axes) == 1 and sizes[guess.axes[0]] > high:
-            changed = changed.sized(guess.axes[0], high)
+        if watched.overwrites:
+            changed = plan.changed(name, replace(guess, domain="distinct"))
+            if len(guess.axes) == 1 and sizes[guess.axes[0]] > high:
+                changed = changed.sized(guess.axes[0], high)
+            better = _try(search, changed, trial)
+            plan, trial = (plan, trial) if better is None else (changed, better)
+        else:
+            plan, trial = _repeated(search, plan, trial, name, guess, high)
+            plan, trial = _enough_to_repeat(search, plan, trial, name)
+    return plan, trial
+
+
+def _repeated(
+    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess, high: int
+) -> tuple[Plan, Trial]:
+    """Indices that repeat, from zero to the last place; to the one before where there is none, of
+    which too few indices told nothing."""
+    for last in (guess.high, high - 1) if high > 2 else (guess.high,):
+        changed = plan.changed(name, replace(guess, domain="repeated", high=last))
         better = _try(search, changed, trial)
         if better is not None:
-            plan, trial = changed, better
-        if not watched.overwrites:
-            plan, trial = _enough_to_repeat(search, plan, trial, name)
+            return changed, better
     return plan, trial
 
 

@@ -336,9 +336,11 @@ class Statements(References):
         whole = self.parameter(value)
         if whole is None or starred:
             return None
-        if whole.passing == "varargs" and not self.nested and not whole.fields:
-            whole.fields = _taken_apart(whole.name, targets, set(self.names))
-            whole.length = len(whole.fields) or whole.length
+        if not self.nested and not whole.fields and not whole.classes:
+            parts = _taken_apart(whole.name, targets, set(self.names))
+            if whole.passing == "varargs" or _are_of_several_kinds(parts):
+                whole.fields = parts
+                whole.length = len(parts) or whole.length
         return list(whole.fields.values()) if len(whole.fields) == len(targets) else None
 
     def _unpack_parts(self, targets: list[ast.expr], value: ast.expr, starred: bool) -> None:
@@ -547,6 +549,14 @@ def _taken_apart(name: str, targets: list[ast.expr], known: set[str]) -> dict[st
         else:
             return {}
     return found
+
+
+def _are_of_several_kinds(parts: dict[str, Evidence]) -> bool:
+    """Whether the names into which an argument is unpacked are those of tensors and numbers, or of
+    numbers and indices: ``src, dst, n = graph``. Those of one kind may be the rows of a tensor."""
+    weights = [_names.kinds(part.name) for part in parts.values()]
+    kinds = {max(found, key=found.__getitem__) for found in weights if found}
+    return "int" in kinds and bool(kinds & {"index", "tensor", "mask"})
 
 
 def _say_unpacked(found: Evidence, count: int) -> None:

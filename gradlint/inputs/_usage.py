@@ -168,7 +168,7 @@ class Reader(Calls):
         for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
             for one, other in ((left, right), (right, left)):
                 if isinstance(operator, (ast.Eq, ast.NotEq)) and self._is_size(one):
-                    self._make_sizes(other)
+                    self._makes_size(other)
                 found = self.parameter(one)
                 if found is None:
                     continue

@@ -398,8 +398,10 @@ def _boxes(level: torch.Tensor) -> torch.Tensor:
     half = level.shape[-1] // 2
     first, low, side = level.tensor_split([level.shape[-1] % 2, level.shape[-1] - half], -1)
     images = torch.arange(first.numel(), dtype=level.dtype).reshape(first.shape) % _IMAGES
-    low = _LOWER * low
-    return torch.cat([images + _OFF_WHOLE, low, low + _SIDES[0] + _SIDES[1] * side], -1)
+    low, long = _LOWER * low, _SIDES[0] + _SIDES[1] * side
+    if long.dim() > 1 and len(long):
+        long[0] = long[0] + _LOWER  # the first ones of two tensors overlap
+    return torch.cat([images + _OFF_WHOLE, low, low + long], -1)
 
 
 def turning(orthogonal: torch.Tensor) -> torch.Tensor:

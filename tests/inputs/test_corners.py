@@ -94,6 +94,10 @@ def test_values_of_boxes(columns: int) -> None:
     meet = (common > 0).all(-1)
     assert meet.any()
     assert not meet.all()
+    other = spread("corners", [8, columns], 8 * columns, torch.Generator().manual_seed(1))
+    assert (
+        torch.minimum(high[0], other[0, -half:]) > torch.maximum(low[0], other[0, before:-half])
+    ).all()
 
 
 def test_given_boxes_are_seen() -> None:

@@ -44,6 +44,10 @@ SAID = {
     "short for a noun": ("unit quaternions (N, 4), sorted", {"quat": ("N", "=4")}),
     "expressions": ("x (batch, q * t), w (2w+1, n)", {"x": ("batch", "q*t"), "w": ("2w+1", "n")}),
     "powers": ("w [2**k] points, x (batch, 2^k)", {"w": ("2**k",), "x": ("batch", "2**k")}),
+    "names of several words": (
+        "x: ``(batch, max seq length, max target length + 1)``\nw: `(max target length,)`",
+        {"x": ("batch", "msl", "mtl+1")},
+    ),
     "with a remark": (
         "sampled at pos + weight (K, 2; y before x)",
         {"pos": ("K", "=2"), "weight": ("K", "=2")},

@@ -16,7 +16,7 @@ from gradlint.inputs._gather import gather
 from gradlint.inputs._held_parameters import axes_of_parameter
 from gradlint.inputs._infer import infer
 from gradlint.inputs._names import inverse_of, kinds, square_domain
-from gradlint.inputs._proposals import propose
+from gradlint.inputs._proposals import of_kind, propose
 from gradlint.targets.build import from_object
 
 
@@ -702,3 +702,93 @@ def test_what_stands_in_for_an_argument_says_what_it_is():
     assert kinds["mask"]["tensor"] > kinds["mask"]["mask"]
     assert kinds["keep"]["mask"] > kinds["keep"]["tensor"]
     assert kinds["other"].get("tensor", 0.0) < 6.0
+
+
+def upsampled(x, window, scale, share):
+    assert window.size(1) == x.size(1) * scale
+    x = x.repeat_interleave(scale, 1) * share * len(x)
+    return x.reshape(len(x), scale, -1), x.view(share)
+
+
+def test_numbers_that_sizes_are_made_with_are_whole():
+    kinds = {item.name: item.weights for item in gather(from_object(upsampled))}
+    assert kinds["scale"]["int"] > kinds["scale"].get("float", 0.0)
+    assert kinds["share"].get("int", 0.0) < 2.0  # alone, it may be several sizes
+
+
+def counted(x, rows, n):
+    return x.new_zeros((n,) + x.shape[1:]).index_add(0, rows, x)
+
+
+def test_an_axis_of_a_given_size_is_not_the_shortest():
+    number = gather(from_object(counted))[2]
+    assert number.sized
+    assert of_kind(number, "int")[0][0].value == 3
+    assert not gather(from_object(upsampled))[2].sized
+
+
+def _path(rows, tags):
+    return sum(rows[k, tags[k]] for k in range(len(rows)))
+
+
+def of_paths(scores, tags):
+    return torch.stack([_path(rows, tags[k].tolist()) for k, rows in enumerate(scores)])
+
+
+def test_elements_are_followed_into_a_helper():
+    tags = gather(from_object(of_paths))[1]
+    assert tags.likeliest_tensor == "index"
+    assert tags.indexes
+
+
+def along_edges(graph, x):
+    src, dst, n = graph
+    return x.new_zeros(n, x.shape[1]).index_add(0, dst, x[src])
+
+
+def of_a_pair(pair, x):
+    first, second = pair
+    return first * x + second
+
+
+def test_an_argument_of_tensors_and_a_number():
+    graph, x = gather(from_object(along_edges))
+    assert list(graph.fields) == ["graph[0]", "graph[1]", "graph[2]"]
+    (src, dst, n), made = infer(from_object(along_edges))[0].args
+    assert src.dtype == dst.dtype == torch.int64
+    assert type(n) is int
+    assert made.requires_grad
+    assert not gather(from_object(of_a_pair))[0].fields
+
+
+def of_a_constant(x, window):
+    if window.requires_grad:
+        raise ValueError("window is a constant")
+    return Doubled.apply(x) * window
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+def test_a_constant_where_code_asks_for_one():
+    x, window = infer(from_object(of_a_constant))[0].args
+    assert x.requires_grad
+    assert not window.requires_grad
+
+
+def with_windows(x, weight):
+    """x: (N, C, H, W), weight: (O, C, kh, kw)"""
+    return torch.nn.functional.conv2d(x, weight)
+
+
+def test_documented_windows_are_small():
+    x, weight = infer(from_object(with_windows))[0].args
+    assert weight.shape[2:] == (3, 2)
+    assert x.shape[2] > 2
