@@ -126,7 +126,7 @@ class Designer:
         watched = self._watched()
         guards = watched.guards() if watched is not None else {}
         yield from other_arguments(op, sample, seed, guards)
-        with_optionals = [] if inferred else [*self._with_left_out(sample)]
+        with_optionals = [*self._with_left_out(sample)]
         yield from with_optionals
         if inferred and self.subject.coverage is not None:
             divisors = self.subject.coverage.divisors()
@@ -157,7 +157,7 @@ class Designer:
             yield from other_values(op, sample)
 
     def _with_left_out(self, sample: Sample) -> Iterator[Designed]:
-        """Samples with optional tensors that no given one has."""
+        """Samples with optional tensors that no other sample has."""
         subject, problem = self.subject, self.subject.problem
 
         def affords(calls: int) -> bool:

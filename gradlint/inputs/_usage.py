@@ -221,6 +221,17 @@ class Reader(Calls):
             if equal and isinstance(operator, ast.Eq):
                 found.suggest(value)
 
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        test = node.test
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+            absent = isinstance(test.ops[0], ast.Is)
+            default, given = (node.body, node.orelse) if absent else (node.orelse, node.body)
+            found = self.parameter(given)
+            asked = found is not None and found is self.parameter(test.left)
+            if found is not None and asked and found.default is None and self._is_tensor(default):
+                found.say("tensor", IN_PLACE_OF_TENSOR)
+        super().visit_IfExp(node)
+
     def visit_If(self, node: ast.If) -> None:
         test = node.test
         if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is):

@@ -7,6 +7,7 @@ import enum
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -76,7 +77,7 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
             if type(now) is int and _names.is_axis(name) and not -rank <= now < rank  # a width
             else values_for(name, now, compared.get(name, ()), "", rank)
             if isinstance(now, (bool, int, str, enum.Enum))
-            else _limits_for(parameter)
+            else [*_limits_for(parameter), *_integers_for(parameter)]
             if now is None
             else []
         )
@@ -104,6 +105,17 @@ def _limits_for(parameter: inspect.Parameter) -> list[float]:
     ``clip``; none for other arguments, or one that is annotated as no float."""
     said = str(parameter.annotation) if parameter.annotation is not parameter.empty else "float"
     return [_AMONG_VALUES] if _names.is_limit(parameter.name) and "float" in said else []
+
+
+def _integers_for(parameter: inspect.Parameter) -> list[int]:
+    """An integer for an argument that is None by default and is one by its name or its annotation,
+    such as ``group_size``: two, of which axes have several."""
+    if parameter.annotation is not parameter.empty:
+        whole = re.search(r"\bint\b", str(parameter.annotation)) is not None
+    else:
+        kinds = _names.kinds(parameter.name)
+        whole = max(kinds, key=kinds.__getitem__, default="") == "int"
+    return [2] if whole and not _names.is_axis(parameter.name) else []
 
 
 def _dividing(now: int) -> list[int]:

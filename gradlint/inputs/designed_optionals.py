@@ -80,8 +80,10 @@ class LeftOut:
     def _with(self, made: dict[str, torch.Tensor]) -> Designed:
         names = " and ".join(f"`{name}`" for name in made)
         sample = with_arguments(self.op, self.sample, made)
-        shapes = [f"{k}: {tuple(v.shape)}, left out, so gradlint made it" for k, v in made.items()]
-        label = f"with {names} made by gradlint"
+        inferred = self.sample.origin == "inferred"
+        why = "given" if inferred else "left out, so gradlint made it"
+        shapes = [f"{name}: {tuple(value.shape)}, {why}" for name, value in made.items()]
+        label = f"with {names} {'given' if inferred else 'made by gradlint'}"
         notes = [*sample.notes, *shapes]
         return Designed(replace(sample, label=label, kind="left-out", notes=notes), {})
 
@@ -95,6 +97,7 @@ class LeftOut:
             for item in self._evidence
             if item.name not in given
             and item.passing != "varargs"
+            and "." not in item.name  # of an object
             and (item.default is None or item.optional)
             and item.may_be_tensor
             and item.likeliest_tensor in _MADE

@@ -716,12 +716,12 @@ def test_numbers_that_sizes_are_made_with_are_whole():
     assert kinds["share"].get("int", 0.0) < 2.0  # alone, it may be several sizes
 
 
-def counted(x, rows, n):
-    return x.new_zeros((n,) + x.shape[1:]).index_add(0, rows, x)
+def collected(x, rows, n):
+    return x.new_zeros((n,) + x.shape[1:]).index_add(0, rows, x)  # noqa: RUF005
 
 
 def test_an_axis_of_a_given_size_is_not_the_shortest():
-    number = gather(from_object(counted))[2]
+    number = gather(from_object(collected))[2]
     assert number.sized
     assert of_kind(number, "int")[0][0].value == 3
     assert not gather(from_object(upsampled))[2].sized
@@ -752,7 +752,7 @@ def of_a_pair(pair, x):
 
 
 def test_an_argument_of_tensors_and_a_number():
-    graph, x = gather(from_object(along_edges))
+    graph, _ = gather(from_object(along_edges))
     assert list(graph.fields) == ["graph[0]", "graph[1]", "graph[2]"]
     (src, dst, n), made = infer(from_object(along_edges))[0].args
     assert src.dtype == dst.dtype == torch.int64
