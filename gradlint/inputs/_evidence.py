@@ -89,6 +89,7 @@ class Evidence:
         adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
         made_tensor: whether the code makes a tensor of it that keeps its graph, for a number.
         chosen: whether its values are keys of a table in the code, some of which are known.
+        signed: whether the code asks which of its elements are below zero.
         sized: whether an axis is made as long as it says, as in ``x.new_zeros(n, 3)``.
         sliced: whether the code takes the elements up to it, so that it is no axis.
         either_sign: whether the code takes it below zero as well as above, for a number.
@@ -143,6 +144,7 @@ class Evidence:
     adjacent: bool = False
     made_tensor: bool = False
     chosen: bool = False
+    signed: bool = False
     sized: bool = False
     sliced: bool = False
     either_sign: bool = False

@@ -20,6 +20,12 @@ _STRING_METHODS = frozenset({"lower", "upper", "startswith", "endswith", "strip"
 _MAKE_TENSORS = frozenset({"zeros", "ones", "full", "eye"})
 _RETURN_TENSORS = frozenset({"mean", "sum", "median", "amax", "amin", "std", "var", "norm"})
 
+#: How integers that stand for nothing are told from indices: ``i < 0``, ``i != -1``.
+_BELOW_ZERO = (
+    *((asked, (True, 0)) for asked in (ast.Lt, ast.GtE)),
+    *((asked, (True, -1)) for asked in (ast.Eq, ast.NotEq, ast.Gt, ast.LtE)),
+)
+
 #: Weight of the evidence for a tensor where a tensor stands in for an argument that is None: that
 #: of ``isinstance``.
 IN_PLACE_OF_TENSOR = 6.0
@@ -166,6 +172,9 @@ class Reader(Calls):
     def visit_Compare(self, node: ast.Compare) -> None:
         sides = [node.left, *node.comparators]
         for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
+            held = self.root(left)
+            if held is not None and (type(operator), literal(right)) in _BELOW_ZERO:
+                held.signed = True
             for one, other in ((left, right), (right, left)):
                 if isinstance(operator, (ast.Eq, ast.NotEq)) and self._is_size(one):
                     self._makes_size(other)

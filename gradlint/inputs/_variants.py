@@ -120,6 +120,7 @@ def _candidates(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
     """Label, plan, least score that makes it worth reporting."""
     yield from _other_remainders(plan)
     yield from _clamped_weights(search, plan)
+    yield from _marked(search, plan)
     for name, guess in zip(plan.names, plan.guesses, strict=True):
         if isinstance(guess, (TensorGuess, GroupGuess)):
             item = search.evidence[name]
@@ -144,6 +145,16 @@ def _other_remainders(plan: Plan) -> Iterator[tuple[str, Plan, int]]:
             if term not in dict(plan.fixed):
                 size = sizes[term] + 1
                 yield f"where {term} is {size}", plan.sized(term, size), 3
+
+
+def _marked(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:
+    """The plan with -1 among indices of which the code asks which are below zero."""
+    for name, guess in zip(plan.names, plan.guesses, strict=True):
+        if not isinstance(guess, TensorGuess) or guess.dtype != "int":
+            continue
+        if guess.domain in ("real", "repeated") and search.evidence[name].signed:
+            marked = plan.changed(name, replace(guess, domain="marked"))
+            yield f"where -1 occurs in {name}", marked, 5
 
 
 def _clamped_weights(search: Search, plan: Plan) -> Iterator[tuple[str, Plan, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
+from gradlint.inputs._gather import gather
 from gradlint.inputs.designed import Designed, domain_of, exchanged, replaced
 from gradlint.inputs.designed_arguments import with_arguments
 from gradlint.inputs.designed_constructions import constructed
@@ -81,8 +82,15 @@ _LEFT_OUT = re.compile(
 
 def _documented(op: Op, sample: Sample, labels: Sequence[_Named]) -> Iterator[Designed]:
     """``sample`` with the number below zero among the indices by which documentation marks what is
-    left out: "slots with token -1 were dropped"."""
+    left out: "slots with token -1 were dropped"; with -1 where the code asks which
+    of them are below zero."""
+    signed = {item.name for item in gather(op) if item.signed} if labels else set()
     for name, tensor in labels:
+        if name in signed and not bool((tensor < 0).any()):
+            flat = tensor.reshape(-1).clone()
+            flat[::3] = -1
+            yield replaced(sample, tensor, flat, f"where -1 occurs in `{name}`")
+            continue
         for clause in clauses(prose_about(op, name), name, [name]):
             found = re.match(r"[\s`]*(?:of|is|=|==|:)?\s*(-\d+)(?![\w.])", clause)
             if found and _LEFT_OUT.search(clause) and not bool((tensor < 0).any()):

@@ -279,8 +279,11 @@ def _indices(domain: str, count: int, high: int, generator: torch.Generator) -> 
     if domain == "distinct" and count <= high:
         return torch.randperm(high, generator=generator)[:count]
     order = torch.randperm(count, generator=generator) if count else torch.zeros(0).long()
-    if domain == "repeated" and count > 1:
-        return _repeated(count, high)[order]
+    if domain in ("repeated", "marked") and count > 1:
+        made = _repeated(count, high)[order]
+        if domain == "marked":
+            made[::3] = -1  # what stands for nothing
+        return made
     return order % high
 
 

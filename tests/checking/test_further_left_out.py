@@ -276,3 +276,44 @@ def softmaxed_at_default(ctx, g):
 def test_number_that_follows_from_sizes_alone_is_moved() -> None:
     report = check(op(softmaxed, softmaxed_at_default), (X,))
     assert [code for _, code, _ in red(report)] == ["GL401"]
+
+
+def weighted(ctx, x, gain, bias=None, gate=None, mask=None):
+    """x · gain, times what is given.
+
+    x: (N, C)
+    gain: (C,)
+    bias: (C,) or None
+    gate: (N, C) or None, constant
+    mask: bool (N, C) or None
+    """
+    factor = torch.ones_like(x)
+    if gate is not None:
+        factor = factor * gate
+    ctx.masked = mask is not None
+    if mask is not None:
+        factor = factor * mask
+    ctx.save_for_backward(x, gain, factor, bias)
+    y = x * gain * factor
+    return y if bias is None else y + bias
+
+
+def weighted_right(ctx, g):
+    x, gain, factor, bias = ctx.saved_tensors
+    of_bias = None if bias is None else g.sum(0)
+    return g * gain * factor, (g * x * factor).sum(0), of_bias, None, None
+
+
+def without_its_mask(ctx, g):
+    found = weighted_right(ctx, g)
+    return (found[0], (g * ctx.saved_tensors[0]).sum(0), *found[2:]) if ctx.masked else found
+
+
+def test_what_inferred_inputs_leave_out_is_given():
+    def inferred(thing: Any) -> TargetReport:
+        return gradlint.check(thing, seed=0, order=1, select=["GL4"]).targets[0]
+
+    report = inferred(op(weighted, weighted_right))
+    assert {item.label: item.verdict for item in report.tried}["with `mask` given"] == "right"
+    found = inferred(op(weighted, without_its_mask)).findings
+    assert [item.message for item in found] == ["wrong gradient for `gain` with `mask` given"]

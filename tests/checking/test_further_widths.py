@@ -429,3 +429,45 @@ def test_a_limit_of_the_constructor_that_is_left_out_by_default_is_given():
     tried = {item.label: item.verdict for item in report.tried}
     assert tried["with cell_clip=0.5 in the constructor"] == "right"
     assert not any("name=" in label for label in tried)
+
+
+class OfGroups(nn.Module):
+    """x over the root of the mean square of its group, or of all of it."""
+
+    own = 1
+
+    def __init__(self, dim: int = 4, group_size=None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.group_size = dim if group_size is None else group_size
+
+    def forward(self, x):
+        return Grouping.apply(x, self.weight, self.group_size, self.own)
+
+
+class OfAll(OfGroups):
+    own = 0
+
+
+class Grouping(Function):
+    @staticmethod
+    def forward(ctx, x, weight, size, own):
+        r = x.unflatten(-1, (-1, size)).square().mean(-1, keepdim=True).rsqrt()
+        r = r.expand(*r.shape[:-1], size).flatten(-2)
+        ctx.save_for_backward(x, weight, r)
+        ctx.size = size if own else x.shape[-1]
+        return x * r * weight
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        x, weight, r = ctx.saved_tensors
+        inner = (g * weight * x * r).unflatten(-1, (-1, ctx.size)).mean(-1, keepdim=True)
+        inner = inner.expand(*inner.shape[:-1], ctx.size).flatten(-2)
+        return r * (g * weight - x * r * inner), (g * x * r).flatten(0, -2).sum(0), None, None
+
+
+def test_an_integer_in_place_of_none():
+    label = "with group_size=2 in the constructor"
+    assert tried_of(check(OfGroups))[label] == "right"
+    assert {item.sample for item in check(OfAll).findings if item.code == "GL401"} == {label}
