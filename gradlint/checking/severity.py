@@ -49,8 +49,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " (NotImplementedError, a dtype that nothing promises, a no_grad decorator, no backward"
         " in a Function that has a vmap or jvp of its own); a difference that is smaller than"
         " 1e-3, that no element shows beyond its own error bar, or that the tolerance of an"
-        " iterative forward, its number of iterations where nobody gave one, a documented"
-        " surrogate or one that is usual in a Function inside"
+        " iterative forward or backward, its number of iterations where nobody gave one, a"
+        " documented surrogate or one that is usual in a Function inside"
         " explains, or a slope that backward clamps; no gradient for an input that the"
         " documentation calls a constant, or for which a Function inside returns None where that"
         " looks meant; a function that was guessed and that backward calls, or attributes of a"
@@ -132,7 +132,7 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward iterates: how far it converges explains the difference",
+        "forward or backward iterates: how far it converges explains the difference",
         lambda g: g.explained == "solver",
     ),
     Reason(

@@ -6,11 +6,14 @@ import ast
 import inspect
 import math
 import re
+import sys
 import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+import torch
 
 from gradlint.inputs.domains import worded
 from gradlint.model.op import Op
@@ -564,13 +567,40 @@ def described(thing: Any) -> str:
 
 
 def prose(thing: Any) -> str:
-    """Docstrings and comments of ``thing``, a function or a class."""
+    """Docstrings and comments of ``thing``, a function or a class: its own, the comment above it,
+    and the docstring of its file where it is the only operator there."""
     own = inspect.cleandoc(getattr(thing, "__doc__", None) or "")  # not that of a base class
     try:
         source = source_text(thing)
     except Exception:
         return without_units(own)
-    return without_units(_written(source, own))
+    above = "\n".join(re.findall(r"#\s*(.*)", _comments_above(thing)))
+    said = [_written(source, own), above, _of_its_file(thing)]
+    return without_units("\n\n".join(filter(None, said)))
+
+
+def _comments_above(thing: Any) -> str:
+    try:
+        return inspect.getcomments(thing) or ""
+    except Exception:  # of a source that can't be read: anything
+        return ""
+
+
+def _of_its_file(thing: Any) -> str:
+    """The docstring of the file that ``thing`` stands in, unless that has several operators."""
+    home = sys.modules.get(getattr(thing, "__module__", None) or "")
+    said = getattr(home, "__doc__", None)
+    if home is None or not isinstance(said, str):
+        return ""
+    own = [held for held in vars(home).values() if _is_defined_in(held, home.__name__)]
+    for kind in (torch.autograd.Function, torch.nn.Module):
+        if sum(issubclass(held, kind) for held in own) > 1:
+            return ""
+    return inspect.cleandoc(said) if own else ""
+
+
+def _is_defined_in(thing: Any, module: str) -> bool:
+    return isinstance(thing, type) and thing.__module__ == module
 
 
 def prose_of_arguments(thing: Any) -> str:

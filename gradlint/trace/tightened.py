@@ -7,7 +7,8 @@ comparisons see the error some times larger, so that the loop ends later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -33,16 +34,25 @@ class Tightened(TorchFunctionMode):
         factor: by which errors look larger; 1 to count only.
         left: in a comparison of two tensors, whether the left one is the error.
         most: calls after which the op is ended by :class:`TooLong`; None for any number.
+        backward: whether what backward calls is counted and tightened, too.
 
     Attributes:
         calls: of functions of PyTorch, by the op or by what it calls.
         changed: how many comparisons and numbers were changed.
     """
 
-    def __init__(self, factor: float = 1.0, *, left: bool = True, most: int | None = None) -> None:
+    def __init__(
+        self,
+        factor: float = 1.0,
+        *,
+        left: bool = True,
+        most: int | None = None,
+        backward: bool = False,
+    ) -> None:
         super().__init__()
         self.calls = self.changed = 0
         self._factor, self._left, self._most = factor, left, most
+        self._backward = backward
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -52,6 +62,9 @@ class Tightened(TorchFunctionMode):
         if self._most is not None and self.calls > self._most:
             raise TooLong(f"more than {self._most} calls")
         name = getattr(func, "__name__", "")
+        if func is torch.autograd.grad and self._backward:
+            with self, _by_the_engine():
+                return func(*args, **kwargs)
         if self._factor == 1.0:
             return func(*args, **kwargs)
         if name in _NUMBERS:
@@ -79,6 +92,19 @@ class Tightened(TorchFunctionMode):
         if self._left:
             return func(one * self._factor, other)
         return func(one, other * self._factor)
+
+
+@contextmanager
+def _by_the_engine() -> Iterator[None]:
+    """``torch.autograd.grad`` runs under the mode that is entered, and does not hand itself to it:
+    a mode is left while it handles a call, and so is what backward calls."""
+    space: dict[str, Any] = vars(torch.autograd)
+    asked = space["has_torch_function"]
+    space["has_torch_function"] = lambda _: False
+    try:
+        yield
+    finally:
+        space["has_torch_function"] = asked
 
 
 class LeavesGraph(TorchFunctionMode):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import pytest
 
 from gradlint.inputs.documentation import (
@@ -25,6 +29,7 @@ from gradlint.inputs.documentation import (
     documented_sign,
     documented_words,
     documented_zero_dim,
+    prose,
     ranks_in,
     sizes_in_words,
     without_units,
@@ -439,3 +444,34 @@ def test_least_sizes(text: str, axis: str, least: int) -> None:
 )
 def test_axes_no_shorter_than_others(text: str, said: bool) -> None:
     assert documented_no_less(text, "m", "n") is said
+
+
+ALONE = '''"""Fixed points; W should be a contraction."""
+import torch
+
+# of one operator
+
+# below rounding, iterations end
+class Fixed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, W):
+        return x
+'''
+SECOND = """
+
+class Other(torch.autograd.Function):
+    pass
+"""
+
+
+@pytest.mark.parametrize(("source", "said"), [(ALONE, True), (ALONE + SECOND, False)])
+def test_the_docstring_of_a_file_is_that_of_its_only_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: bool
+) -> None:
+    (tmp_path / "fixed_points.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "fixed_points", raising=False)
+    text = prose(importlib.import_module("fixed_points").Fixed)
+    assert ("contraction" in text) is said
+    assert "iterations end" in text
+    assert "one operator" not in text

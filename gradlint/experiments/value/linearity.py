@@ -8,7 +8,7 @@ disagreement counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from gradlint.experiments.mismatch import plain_number
 from gradlint.experiments.rounding_only import only_rounding
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.repeated_backward import Replay
+from gradlint.experiments.value.solver_tolerance import surrounded
 from gradlint.model.report import Finding
 from gradlint.model.rule import Rule
 from gradlint.numerics.differences import significand_bits
@@ -28,6 +29,7 @@ from gradlint.numerics.directions import cotangent
 from gradlint.numerics.products import norm, rms, unit_roundoff, widened
 from gradlint.numerics.verdict import TOLERATED
 from gradlint.trace.op_io import OpRaised
+from gradlint.trace.tightened import Tightened
 
 #: Cotangents are multiplied by this: the scale that torch.amp.GradScaler starts with.
 LARGE = 2.0**16
@@ -49,6 +51,15 @@ ROUNDINGS = 64.0
 
 #: Share of a gradient that is allowed for rounding in 32 bits and more, at most.
 SINGLE_PRECISION_SHARE = TOLERATED[24]
+
+#: Share of a gradient up to which a solver that ends at a tolerance may be the reason (heuristic:
+#: that of a gradient which is a thousand times smaller than the one for which it was set).
+SOLVED = 1e-2
+
+_SOLVED_HELP = (
+    "backward iterates to a tolerance: make it relative to the size of grad_output, which a loss "
+    "that is scaled or averaged changes"
+)
 
 #: Note on a gradient that would be zero without rounding.
 ROUNDING_NOTE = "its gradient is nothing but rounding error"
@@ -104,6 +115,7 @@ def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], lis
         departures = _confirm(subject, suspects)
         rounding = only_rounding(subject) if departures else set()
         in_float64 = _linear_in_float64(subject, departures)
+        iterates = bool(departures) and _iterates(subject, departures.values())
     except OpRaised as raised:
         name = type(raised.error).__name__
         return [], [f"{raised.phase} raised {name} at another grad_output"]
@@ -112,7 +124,7 @@ def nonlinear_findings(subject: Subject, rule: Rule) -> tuple[list[Finding], lis
     ]
     notes += [f"{subject.problem.inputs[k].name}: {IN_FLOAT64_NOTE}" for k in in_float64]
     reported = {k: found for k, found in departures.items() if k not in rounding | in_float64}
-    return [_finding(subject, rule, k, found) for k, found in reported.items()], notes
+    return [_finding(subject, rule, k, found, iterates) for k, found in reported.items()], notes
 
 
 def _suspects(subject: Subject, chosen: Sequence[int]) -> tuple[list[int], list[str]]:
@@ -169,11 +181,13 @@ def _confirm(subject: Subject, suspects: Sequence[int]) -> dict[int, _Departure]
         trials = [(_widened_or_zero(far[k], g_v[k]), large, allowed)]
         if near is not None:
             trials.insert(0, (_widened_or_zero(near[k], g_v[k]), small, allowed))
-        for got, multiple, bar in trials:
-            if bool(torch.isfinite(got).all()) and not _largest(got / multiple - g) <= bar:
-                text = _describe(g, got, multiple)
-                found[k] = _departure(text, got, multiple * g, multiple)
-                break
+        departed = [
+            _departure(_describe(g, got, multiple), got, multiple * g, multiple)
+            for got, multiple, bar in trials
+            if bool(torch.isfinite(got).all()) and not _largest(got / multiple - g) <= bar
+        ]
+        if departed:
+            found[k] = max(departed, key=lambda item: item.relative)
         else:
             rounding = _largest(_widened_or_zero(odd[k], g_v[k]) - ODD_FACTOR * g)
             allowed += _cancelled(subject, k, vs)
@@ -213,6 +227,25 @@ def _linear_in_float64(subject: Subject, departures: dict[int, _Departure]) -> s
         subject.problem.forward_calls += wide.forward_calls
         subject.problem.backward_calls += wide.backward_calls
     return linear
+
+
+def _iterates(subject: Subject, departures: Iterable[_Departure]) -> bool:
+    """Whether backward makes other numbers of calls for multiples of grad_output, as a solver does
+    that ends at a tolerance; its error is no multiple, and small beside the gradient."""
+    if any(found.relative > SOLVED for found in departures):
+        return False
+    vs, ws = _cotangents(subject, Replay(subject.problem))
+    tried = [[multiple * v for v in vs] for multiple in (1.0, *_multiples(subject))]
+    tried.append([v + w for v, w in zip(vs, ws, strict=True)])
+    return len({_calls_at(subject, cotangents) for cotangents in tried}) > 1
+
+
+def _calls_at(subject: Subject, cotangents: Sequence[torch.Tensor]) -> int:
+    """The calls of PyTorch's functions in a forward, and in a backward for ``cotangents``."""
+    counted = Tightened(backward=True)
+    with surrounded(subject.problem, lambda: counted):
+        Replay(subject.problem, fresh=True).pull(cotangents)
+    return counted.calls
 
 
 def _cotangents(subject: Subject, replay: Replay) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
@@ -319,7 +352,9 @@ def _departure(
     )
 
 
-def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> Finding:
+def _finding(
+    subject: Subject, rule: Rule, position: int, found: _Departure, iterates: bool
+) -> Finding:
     item = subject.problem.inputs[position]
     span = gradient_place(subject, item)
     finding = subject.finding(
@@ -341,8 +376,11 @@ def _finding(subject: Subject, rule: Rule, position: int, found: _Departure) -> 
                 }
             ],
         },
-        help="a vector-Jacobian product is linear: remove clipping, rounding, thresholds and "
+        help=_SOLVED_HELP
+        if iterates
+        else "a vector-Jacobian product is linear: remove clipping, rounding, thresholds and "
         "constants from backward (torch.nn.utils.clip_grad_norm_ clips where it belongs), or "
         f"declare `{returned_expression(span) or '…'}` as a surrogate",
+        grounds=subject.grounds(explained="solver") if iterates else None,
     )
     return with_stored_indices(subject, position, finding)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -92,18 +92,23 @@ class Solver:
         factor, left: how it is tightened (see :class:`gradlint.trace.tightened.Tightened`).
         error: by how much its outputs change then, relative to their size; NaN if it did not end.
         call_s: seconds of a tightened call; inf if it did not end.
+        most: calls of PyTorch's functions after which a tightened backward is ended.
     """
 
     factor: float
     left: bool
     error: float
     call_s: float
+    most: int
 
-    def tightened(self, problem: Problem) -> Problem:
-        """``problem`` at the same values, with tighter tolerances."""
+    def tightened(self, problem: Problem, *, backward: bool) -> Problem:
+        """``problem`` at the same values, with tighter tolerances of forward, or of both."""
         found = problem.through(lambda invoke: invoke)
         found.put(dict(enumerate(problem.values())))
-        found.surroundings = lambda: Tightened(self.factor, left=self.left)
+        most = self.most if backward else None
+        found.surroundings = lambda: Tightened(
+            self.factor, left=self.left, most=most, backward=backward
+        )
         found.patience = None
         return found
 
@@ -131,11 +136,11 @@ def find_solver(subject: Subject) -> Solver | None:
                 )
             except OpRaised as raised:
                 if factor == FACTORS[-1] and isinstance(raised.error, TooLong):
-                    return Solver(factor, left, math.nan, math.inf)
+                    return Solver(factor, left, math.nan, math.inf, most)
                 break  # a smaller factor may let it end
             change = _change(before, after) if calls > usual else None
             if change is not None and change <= SAME_FUNCTION:
-                return Solver(factor, left, change, call_s)
+                return Solver(factor, left, change, call_s, most)
     return None
 
 
@@ -153,7 +158,8 @@ def find_early_end(subject: Subject, values: Sequence[torch.Tensor]) -> Solver |
     change = _change(before, after)
     if there.calls >= counted.calls or not tried.changed or change is None:
         return None
-    return Solver(FACTORS[0], True, change, call_s) if change <= SAME_FUNCTION else None
+    most = LONGER * counted.calls + ALLOWANCE
+    return Solver(FACTORS[0], True, change, call_s, most) if change <= SAME_FUNCTION else None
 
 
 def right_when_converged(subject: Subject, position: int, relative_error: float) -> float | None:
@@ -165,13 +171,14 @@ def right_when_converged(subject: Subject, position: int, relative_error: float)
         return None
     if CALLS * solver.call_s > SHARE_OF_TIMEOUT * subject.settings.timeout:
         return relative_error if relative_error <= UNSEEN else None
-    function = replace(
-        first_order(solver.tightened(subject.problem)), project=subject.first_order_map.project
-    )
-    try:
-        return _agrees(function, subject, position)
-    except OpRaised:
-        return None
+    for backward in (True, False):  # one that solves with a tolerance, too, or never ends then
+        problem = solver.tightened(subject.problem, backward=backward)
+        function = replace(first_order(problem), project=subject.first_order_map.project)
+        with suppress(OpRaised):
+            found = _agrees(function, subject, position)
+            if found is not None:
+                return found
+    return None
 
 
 def _agrees(function: Map, subject: Subject, position: int) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
+from gradlint.checking.severity import decided
 from gradlint.experiments.value.linearity import IN_FLOAT64_NOTE
 from gradlint.model.rule import Outcome
 from gradlint.rules.value.wrong_gradient import RULE
@@ -213,3 +214,38 @@ def test_an_output_that_cancels_to_zero_is_not_weighed_up(probed: Callable[..., 
             return g * x.cos() + (2 * h * x.sin() * x.cos() - 2 * h * x.cos() * whole)
 
     assert probed(RULE, Op, X).findings == []
+
+
+def of_a_solver(then: Callable[[torch.Tensor], torch.Tensor]) -> type:
+    """x = 0.5 A x + b, which backward solves by as many steps as an absolute tolerance asks for."""
+
+    class Solved(torch.autograd.Function):
+        A = torch.tensor([[0.3, 0.9], [-0.8, 0.4]], dtype=torch.float64)
+
+        @staticmethod
+        def forward(ctx, b):
+            return torch.linalg.solve(torch.eye(2, dtype=b.dtype) - 0.5 * Solved.A, b)
+
+        @staticmethod
+        def backward(ctx, g):
+            u = g
+            for _ in range(200):
+                new = g + 0.5 * Solved.A.mT @ u
+                ended = (new - u).abs().max() < 1e-7
+                u = new
+                if ended:
+                    break
+            return then(u)
+
+    return Solved
+
+
+def test_a_tolerance_of_backward_is_no_fault(probed: Callable[..., Outcome]) -> None:
+    b = torch.tensor([0.7, -1.3], dtype=torch.float64)
+    outcome = probed(RULE, of_a_solver(torch.clone), b)
+    (told,) = outcome.findings
+    assert told.grounds.explained == "solver"
+    assert "relative to the size of grad_output" in told.help
+    assert decided("error", told.grounds)[0] == "info"
+    clipped = probed(RULE, of_a_solver(lambda u: u.clamp(-1e3, 1e3)), b)
+    assert [item.grounds.explained for item in clipped.findings] == [None]
