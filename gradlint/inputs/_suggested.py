@@ -51,7 +51,7 @@ _BY_NAME = (
     (
         "binary",
         "*mask* *valid* *present* *observed* obs* keep* *active* *alive* *indicator* *flag* "
-        "*event* *missing*",
+        "*event* *missing* *target* *label* y y_* gt",
     ),
     ("ordered", "*times ts *knots* *edges *bins *breaks* *breakpoints *sorted*"),
     ("sizes", "*count* *length* *_len *lens *duration* n_*"),
