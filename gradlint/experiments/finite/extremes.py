@@ -255,6 +255,9 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
     said = said_of_arguments(subject.op)
     names = [item.name for item in subject.problem.inputs]
 
+    # With a matrix that makes vectors longer, an iteration does not come to an end.
+    iterates = subject.coverage is not None and subject.coverage.ends_early()
+
     def words(item: Input) -> str:
         known = subject.sample.domains.get(item.name, "")
         if known not in FREE:
@@ -263,6 +266,8 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
         sign = documented_sign(text, item.name, names)
         if documented_ball(text, item.name, names) and is_in_ball(item.value):
             return CONFINED["ball"]
+        if ("contraction" in worded(told) or iterates) and _shortens(item.value):
+            return DOMAINS["contraction"]
         return sign or _told_domain(told, item.value) or _named_domain(item) or known
 
     def interval(item: Input) -> Range | None:
@@ -280,6 +285,14 @@ def ranges_of(subject: Subject) -> list[ValueRange]:
         )
         for item in subject.problem.inputs
     ]
+
+
+def _shortens(value: torch.Tensor) -> bool:
+    """Whether square matrices make all vectors shorter."""
+    if value.layout != torch.strided or value.dim() < 2 or value.shape[-1] != value.shape[-2]:
+        return False
+    whole = value.detach().to(torch.complex128 if value.is_complex() else torch.float64)
+    return whole.numel() > 1 and bool((torch.linalg.matrix_norm(whole, ord=2) < 1.0).all())
 
 
 def _named_domain(item: Input) -> str:

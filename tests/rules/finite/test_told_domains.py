@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from gradlint.experiments.finite.extremes import ranges_of
+from gradlint.experiments.subject import Subject
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
+from gradlint.trace.coverage import Coverage
 
 
 class Scaled(Function):
@@ -106,3 +109,47 @@ def test_what_is_told_to_increase_is_not_all_equal(
     query, knots = numbers(0.3, 1.2, 2.6, 0.9), numbers(0.0, 1.0, 2.2, 3.1)
     outcome = probed(by_code("GL302"), op, query, knots, numbers(0.4, -0.3, 0.9, 1.4))
     assert outcome.verdict == verdict
+
+
+class Equilibrium(Function):
+    """z = tanh(W z + x), solved by iteration forward and backward, 200 times at most."""
+
+    @staticmethod
+    def forward(ctx, x, W):
+        z = torch.zeros_like(x)
+        for _ in range(200):
+            new = torch.tanh(W @ z + x)
+            ended = bool((new - z).abs().max() < 1e-12)
+            z = new
+            if ended:
+                break
+        ctx.save_for_backward(W, z)
+        return z
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        W, z = ctx.saved_tensors
+        slope, u = 1 - z * z, grad_output
+        for _ in range(200):
+            new = grad_output + W.mT @ (slope * u)
+            ended = bool((new - u).abs().max() < 1e-12)
+            u = new
+            if ended:
+                break
+        return slope * u, torch.outer(slope * u, z)
+
+
+@pytest.mark.parametrize(("scale", "kept"), [(0.15, True), (1.0, False)])
+def test_an_iteration_is_given_contractions(
+    subject: Callable[..., Subject], scale: float, kept: bool
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    W = scale * torch.randn(5, 5, dtype=torch.float64, generator=generator)
+    x = 0.1 * torch.randn(5, dtype=torch.float64, generator=generator)
+    bound = subject(Equilibrium, x, W)
+    bound.coverage = Coverage(bound.op)
+    with bound.coverage.watching():
+        bound.problem.forward()
+    of_x, of_W = ranges_of(bound)
+    assert of_x.holds(0.0)
+    assert of_W.holds(0.0) is not kept
