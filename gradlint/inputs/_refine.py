@@ -20,13 +20,13 @@ from gradlint.inputs._plan import (
     TensorGuess,
     ValueGuess,
 )
+from gradlint.inputs._refined_integers import telling_indices, wide_indices
 from gradlint.inputs._search import Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
 from gradlint.model.related import FORMULAS, Bound, Formula, Side
 from gradlint.targets.nodes import code_of
 from gradlint.targets.source_file import read_source
-from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.exchanged_halves import ExchangedHalves
 from gradlint.trace.size_edges import SOLVE, SizeEdges
 
@@ -45,9 +45,6 @@ OTHER_THAN = (6, 9, 4, 8)
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
 MOST_GROUPS = 21
-#: Indices from which on one occurs twice beside two others: fewer can't show a repeated one and the
-#: first and last place as well.
-TO_REPEAT = 3
 #: Draws of values at which an argument must not matter before it is left out (heuristic: at every
 #: other one, a weight is below zero and clamped).
 DRAWS_UNUSED = 8
@@ -77,8 +74,8 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _of_even_halves,
         _grouped,
         _all_used,
-        _wide_indices,
-        _telling_indices,
+        wide_indices,
+        telling_indices,
         _shared_by_the_batch,
     ):
         if search.out_of_time:
@@ -100,14 +97,6 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
     return plan, trial
 
 
-def _try(search: Search, plan: Plan, known: Trial) -> Trial | None:
-    """The trial of ``plan`` if it is as good as ``known``."""
-    trial = attempt(search.op, plan, search.seed, search.keywords)
-    search.attempts += 1
-    good = trial.score >= known.score and trial.zero <= known.zero
-    return trial if good else None
-
-
 def _with_solutions(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Where forward solves with a matrix that is singular because of its sizes, as a system of more
     constraints than unknowns is: one axis shorter than another one."""
@@ -126,7 +115,7 @@ def _with_solutions(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tri
         anew = [replace(bounded, pool=pool) for pool in (plan.pool, *_POOLS[:2])]
         in_order = all(one.sizes()[less] < one.sizes()[more] for one in anew)
         if in_order and not any(_is_singular(search, one) for one in anew):
-            better = _try(search, bounded, trial)
+            better = search.as_good(bounded, trial)
             if better is not None:
                 return bounded, better
     return plan, trial
@@ -215,7 +204,7 @@ def _for_either_choice(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, 
                 continue
             for domain in dict.fromkeys((guess.domain, "positive")):
                 fewer = plan.changed(tensor, replace(guess, axes=guess.axes[1:], domain=domain))
-                better = _try(search, fewer, trial)
+                better = search.as_good(fewer, trial)
                 flipped = _other_choice(search, fewer, name)
                 if better is None or better.shapes != trial.shapes or flipped is None:
                     continue
@@ -250,7 +239,7 @@ def _needed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             for axis in dict.fromkeys(axis for _, left in fewer.tensors() for axis in left.axes):
                 kept = kept if axis[0] == "=" else kept.sized(axis, plan.sizes()[axis])
             for made in (fewer, kept):
-                better = _try(search, made, trial)
+                better = search.as_good(made, trial)
                 if better is not None:
                     return _needed(search, made, better)
     return plan, trial
@@ -283,12 +272,12 @@ def _without_squares(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tr
             if axis in current.axes[:index] and not axis.startswith("="):
                 fresh = (*current.axes[:index], f"{name}.{index}'", *current.axes[index + 1 :])
                 split = plan.changed(name, replace(current, axes=fresh))
-                better = _try(search, split, trial)
+                better = search.as_good(split, trial)
                 if better is not None:
                     return _without_squares(search, split, better)
     if len(set(plan.pool)) == 1:
         unequal = replace(plan, pool=_POOLS[0])
-        better = _try(search, unequal, trial)
+        better = search.as_good(unequal, trial)
         if better is not None:
             return unequal, better
     return plan, trial
@@ -304,7 +293,7 @@ def _permuting(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
                 continue
             axis = other.axes[0 if len(guess.axes) == 1 else -1]
             tied = with_linked_permutations(plan.tied(axis, guess.axes[-1]))
-            better = _try(search, tied, trial)
+            better = search.as_good(tied, trial)
             if better is not None:
                 return tied, better
     return plan, trial
@@ -323,7 +312,7 @@ def _parts(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             search.held.add(last)
         elif last and not last.startswith("=") and not _reads_on(plan, trial, guess):
             narrow = plan.sized(guess.axes[-1], count)
-            better = _try(search, narrow, trial)
+            better = search.as_good(narrow, trial)
             if better is not None:
                 plan, trial = narrow, better
                 search.held.add(guess.axes[-1])
@@ -349,7 +338,7 @@ def _all_used(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             shorter = sizes[first] < sizes[guess.axes[0]]
             if shorter and _reads_only(search, plan, name, sizes[first]):
                 tied = plan.tied(first, guess.axes[0])
-                better = _try(search, tied, trial)
+                better = search.as_good(tied, trial)
                 if better is not None:
                     return tied, better
     return plan, trial
@@ -366,7 +355,7 @@ def _unfixed(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     for symbol, size in plan.fixed:
         if size > max(_POOLS[0]):
             free = replace(plan, fixed=tuple(item for item in plan.fixed if item[0] != symbol))
-            better = _try(search, free, trial)
+            better = search.as_good(free, trial)
             if better is not None:
                 plan, trial = free, better
     return plan, trial
@@ -389,7 +378,7 @@ def _released(search: Search, plan: Plan, trial: Trial) -> Plan:
         other = next((n for n in OTHER_THAN if n not in plan.sizes().values()), 12)
         changed = plan.sized(symbol, other)
         own = size in SEARCH_SIZES and symbol not in search.held
-        if own and _try(search, changed, trial) is not None:
+        if own and search.as_good(changed, trial) is not None:
             plan = replace(plan, fixed=tuple(item for item in plan.fixed if item[0] != symbol))
     return plan
 
@@ -409,12 +398,12 @@ def _formulas(search: Search, plan: Plan, trial: Trial, symbol: str, size: int) 
         followed = plan.following(symbol, Related(formula, (base,)))
         loose = replace(followed, fixed=tuple(i for i in followed.fixed if i[0] != base))
         others = [n for n in OTHER_THAN if n not in (sizes[base], size)][:2]
-        good = all(_try(search, loose.sized(base, n), trial) is not None for n in others)
+        good = all(search.as_good(loose.sized(base, n), trial) is not None for n in others)
         if not good:
             continue
         constant = plan.sized(symbol, size)
-        varies = any(_try(search, constant.sized(base, n), trial) is None for n in others)
-        if varies and _try(search, loose, trial) is not None:
+        varies = any(search.as_good(constant.sized(base, n), trial) is None for n in others)
+        if varies and search.as_good(loose, trial) is not None:
             yield loose if base in fixed else followed
 
 
@@ -425,13 +414,13 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
         allowed = 2 * ELEMENTS if pool is _POOLS[1] else ELEMENTS
         if pool and _largest(smaller) > allowed:
             continue
-        better = _try(search, smaller, trial)
+        better = search.as_good(smaller, trial)
         if better is not None:
             return smaller, better
     for pool in _POOLS[:2]:
         smaller = replace(plan, pool=pool)
         if _largest(smaller) < _largest(plan):
-            better = _try(search, smaller, trial)
+            better = search.as_good(smaller, trial)
             if better is not None:
                 return smaller, better
     # Two sizes of the search that fit by chance: the op takes no others.
@@ -459,7 +448,7 @@ def _of_even_halves(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tri
     for symbol in plan.symbols():
         if sizes[symbol] in watched.sizes and not symbol.startswith("="):
             even = plan.sized(symbol, sizes[symbol] + 1)
-            better = _try(search, even, trial)
+            better = search.as_good(even, trial)
             if better is not None:
                 return even, better
     return plan, trial
@@ -481,10 +470,10 @@ def _grouped(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
             split = split.following(more, Related(Formula("2 * n"), (symbol,)))
             # Outputs at the very sizes of the plan show whether they have the longer axis.
             alone = replace(split, fixed=tuple(plan.sizes().items()))
-            carried = _try(search, alone, trial)
+            carried = search.as_good(alone, trial)
             if carried is None or carried.reduced or carried.shapes == trial.shapes:
                 continue
-            better = _try(search, split, trial)
+            better = search.as_good(split, trial)
             return (alone, carried) if better is None else (split, better)
     return plan, trial
 
@@ -514,149 +503,6 @@ def _largest(plan: Plan) -> int:
     return max((prod(sizes[a] for a in guess.axes) for _, guess in plan.tensors()), default=0)
 
 
-def _wide_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Let the values of integer tensors go as far as the op accepts: up to the size of an axis."""
-    sizes = sorted(set(plan.sizes().values()), reverse=True)
-    for name, guess in list(plan.tensors()):
-        current = plan.guess(name)
-        if guess.dtype == "int" and isinstance(current, TensorGuess):
-            plan, trial = _within(search, plan, trial, name, current)
-        if guess.dtype != "int" or guess.domain != "real" or not isinstance(current, TensorGuess):
-            continue
-        known = search.evidence.get(name)
-        if known is not None and known.domain == "binary":
-            continue  # zero or one, as documentation says
-        now = current.high or (sizes[-1] if sizes else 3)
-        for high in [size for size in sizes if size > now][:4]:
-            wider = plan.changed(name, replace(current, high=high))
-            better = _try(search, wider, trial)
-            if better is not None:
-                plan, trial = wider, better
-                break
-    return plan, trial
-
-
-def _within(
-    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess
-) -> tuple[Plan, Trial]:
-    """Pointers that end where an axis does, and lengths up to the size of the axis that they cut:
-    the first free one of a floating tensor, or the first behind the axis that is shared."""
-    if guess.domain not in ("pointers", "offsets", "sizes"):
-        return plan, trial
-    if guess.domain == "pointers":
-        parted = _fewer_than_elements(search, plan, trial, name, guess)
-        if parted is not None:
-            return parted
-    sizes = plan.sizes()
-    behind = guess.domain == "sizes"
-    for _, other in plan.tensors():
-        if other.dtype != "float" or not other.axes:
-            continue
-        shared = [axis for axis in other.axes if axis in guess.axes]
-        free = [axis for axis in other.axes if axis not in guess.axes]
-        if not free or (behind and not shared):
-            continue
-        size = sizes[free[0]]
-        bounded = plan.changed(name, replace(guess, high=size))
-        if not behind:
-            # Bounds of segments; of segments that are longer than one, where there is room.
-            bounded = plan.changed(name, replace(guess, high=size, domain="pointers"))
-            few = bounded.sized(guess.axes[0], size // 2 + 1)
-            alone = all(guess.axes[0] not in t.axes for _, t in plan.tensors() if t is not guess)
-            better = _try(search, few, trial) if alone and size > 3 else None
-            if better is not None:
-                return few, better
-            # Segments of one element hide what a sum over them would show.
-            long = 2 * sizes[guess.axes[0]] - 1
-            longer = bounded.changed(name, replace(guess, high=long, domain="pointers"))
-            longer = longer.sized(free[0], long)
-            better = _try(search, longer, trial) if size < long else None
-            if better is not None:
-                return longer, better
-        better = _try(search, bounded, trial)
-        if better is not None:
-            return bounded, better
-    return plan, trial
-
-
-def _fewer_than_elements(
-    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess
-) -> tuple[Plan, Trial] | None:
-    """Fewer pointers than elements that they cut into segments, where both were taken for one axis:
-    as many elements as there are pointers happen to be as many as the last of these says."""
-    shared = guess.axes[0] if guess.axes else "="
-    others = [other for _, other in plan.tensors() if other is not guess and shared in other.axes]
-    if shared.startswith("=") or not others or shared in search.held or len(guess.axes) > 1:
-        return None
-    size = plan.sizes()[shared]
-    more = 2 * size - 1
-    own = f"{name}.0'"
-    made = plan.changed(name, replace(guess, axes=(own,), high=more)).sized(own, size)
-    made = made.sized(shared, more)
-    better = _try(search, made, trial)
-    return None if better is None else (made, better)
-
-
-def _telling_indices(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
-    """Let indices repeat and leave rows out; where forward overwrites the rows that they name, let
-    each occur once: a row that is named twice gets one of two values."""
-    names = [
-        name
-        for name, guess in plan.tensors()
-        if guess.dtype == "int"
-        and guess.domain == "real"
-        and isinstance(plan.guess(name), TensorGuess)
-    ]
-    if not names or trial.score < 3:
-        return plan, trial
-    watched = Comparisons()
-    with watched:
-        attempt(search.op, plan, search.seed, search.keywords, backward=False)
-    for name in names:
-        guess = plan.guess(name)
-        assert isinstance(guess, TensorGuess)
-        sizes = plan.sizes()
-        high = guess.high or min(sizes.values())
-        if watched.overwrites:
-            changed = plan.changed(name, replace(guess, domain="distinct"))
-            if len(guess.axes) == 1 and sizes[guess.axes[0]] > high:
-                changed = changed.sized(guess.axes[0], high)
-            better = _try(search, changed, trial)
-            plan, trial = (plan, trial) if better is None else (changed, better)
-        else:
-            plan, trial = _repeated(search, plan, trial, name, guess, high)
-            plan, trial = _enough_to_repeat(search, plan, trial, name)
-    return plan, trial
-
-
-def _repeated(
-    search: Search, plan: Plan, trial: Trial, name: str, guess: TensorGuess, high: int
-) -> tuple[Plan, Trial]:
-    """Indices that repeat, from zero to the last place; to the one before where there is none, of
-    which too few indices told nothing."""
-    for last in (guess.high, high - 1) if high > 2 else (guess.high,):
-        changed = plan.changed(name, replace(guess, domain="repeated", high=last))
-        better = _try(search, changed, trial)
-        if better is not None:
-            return changed, better
-    return plan, trial
-
-
-def _enough_to_repeat(search: Search, plan: Plan, trial: Trial, name: str) -> tuple[Plan, Trial]:
-    """More indices where these are so few that none occurs twice: with one for each segment, a sum
-    over a segment is the element itself."""
-    guess = plan.guess(name)
-    if not isinstance(guess, TensorGuess) or len(guess.axes) != 1 or search.evidence[name].parts:
-        return plan, trial
-    (axis,) = guess.axes
-    if axis.startswith("=") or axis in search.held or plan.sizes()[axis] >= TO_REPEAT:
-        return plan, trial
-    high = guess.high or min(plan.sizes().values())
-    more = plan.changed(name, replace(guess, high=high)).sized(axis, TO_REPEAT)
-    better = _try(search, more, trial)
-    return (plan, trial) if better is None else (more, better)
-
-
 def _shared_by_the_batch(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Where backward disagrees with forward, and a tensor has the first axis of another one only
     because nothing said how many axes it has: the tensor without that axis, if backward agrees
@@ -674,7 +520,7 @@ def _shared_by_the_batch(search: Search, plan: Plan, trial: Trial) -> tuple[Plan
         if not any(axes[:1] == guess.axes[:1] and len(axes) > 1 for axes in others):
             continue
         shared = plan.changed(name, replace(guess, axes=guess.axes[1:]))
-        better = _try(search, shared, trial)
+        better = search.as_good(shared, trial)
         same = better is not None and better.shapes == trial.shapes and not better.reduced
         if better is not None and same and sizes[guess.axes[0]] > 1 and _agreeing(search, shared):
             return shared, better

@@ -329,6 +329,13 @@ class Search:
             if guess.domain == "positive" and name in self._not_finite and not said:
                 yield name
 
+    def as_good(self, plan: Plan, known: Trial) -> Trial | None:
+        """The trial of ``plan`` if it is as good as ``known``."""
+        trial = attempt(self.op, plan, self.seed, self.keywords)
+        self.attempts += 1
+        good = trial.score >= known.score and trial.zero <= known.zero
+        return trial if good else None
+
     def restart(self) -> None:
         """Count time anew."""
         self._started = had_seconds(), time.process_time()
