@@ -42,7 +42,9 @@ from gradlint.inputs.designed_constructions import (
     constructions_with_optionals,
     other_constructions,
     other_mode,
+    with_given_weights,
     with_larger_parameters,
+    with_parameters_of_both_signs,
 )
 from gradlint.inputs.designed_indices import other_indices
 from gradlint.inputs.designed_kinds import (
@@ -145,6 +147,7 @@ class Designer:
             yield from self._of_other_kinds()
             yield from self._of_both_signs(sample)
         yield from other_mode(op, sample)
+        yield from with_given_weights(op, sample)
         if inferred:
             yield from self._of_constructions(sample, watched)
             yield from constructions_with_optionals(op, self.others)
@@ -367,8 +370,11 @@ class Designer:
         a number that forward compares with, also values that pass it."""
         op = self.subject.op
         yield from self._passing_by_parameters(op, sample, watched)
+        signed = with_parameters_of_both_signs(op, sample)
+        yield from [signed] if signed is not None else []
         for designed in other_constructions(op, sample):
             yield designed
+            yield from self._marked_too(designed)
             if designed.op is None or not watched.compared:
                 continue
             watch = partial(self._watched, op=designed.op)
@@ -386,6 +392,20 @@ class Designer:
             compared = seen.compared
             for passing in passing_thresholds(op, designed.sample, compared, watch, moved=before):
                 yield replace(passing, op=designed.op, moved=designed.moved)
+
+    def _marked_too(self, designed: Designed) -> Iterator[Designed]:
+        """The module made with another name for an option, and what is ignored among the indices:
+        a mean leaves it out where a sum does not show it."""
+        if designed.op is None or not any(isinstance(v, str) for v in designed.moved.values()):
+            return
+        for marked in marked_labels(designed.op, designed.sample):
+            label = f"{designed.sample.label}, {marked.sample.label.removeprefix('with ')}"
+            yield replace(
+                marked,
+                sample=replace(marked.sample, label=label),
+                op=marked.op or designed.op,
+                moved={**designed.moved, **marked.moved},
+            )
 
     def _passing_by_parameters(
         self, op: Op, sample: Sample, watched: Comparisons

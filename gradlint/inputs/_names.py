@@ -282,6 +282,11 @@ def square_domain(name: str) -> str:
     return next((domain for words, domain in _SQUARE if matches(words, name)), "")
 
 
+def weighs(name: str) -> bool:
+    """Whether an argument of this name holds a weight for each class or channel."""
+    return matches("weight weights *_weight *_weights", name)
+
+
 def domain(name: str) -> str:
     """The domain that the name of a floating tensor suggests; the logarithm of what is positive may
     be any number."""

@@ -21,6 +21,8 @@ _PRESERVING = frozenset(
     | {"type", "data", "requires_grad_", "detach_", "abs", "neg", "exp", "square", "sigmoid"}
     | {"tanh", "relu", "clamp"}
 )
+#: Functions that return the number that they are given.
+_CASTS = frozenset({"float", "int"})
 #: Methods whose result has the elements of the tensor they are called on, in another shape, or some
 #: of them replaced.
 _VIEWS = frozenset(
@@ -108,6 +110,9 @@ class References(ast.NodeVisitor):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             preserved = node.func.attr in _PRESERVING
             return self.parameter(node.func.value) if preserved else None
+        if isinstance(node, ast.Call):
+            cast = isinstance(node.func, ast.Name) and node.func.id in _CASTS
+            return self.parameter(node.args[0]) if cast and len(node.args) == 1 else None
         if isinstance(node, ast.Subscript):
             part = isinstance(node.slice, ast.Slice) and node.slice.step is None
             whole = self.parameter(node.value) if part else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 import torch
@@ -25,6 +26,12 @@ _BELOW_ZERO = (
     *((asked, (True, 0)) for asked in (ast.Lt, ast.GtE)),
     *((asked, (True, -1)) for asked in (ast.Eq, ast.NotEq, ast.Gt, ast.LtE)),
 )
+
+#: How code writes numbers that are infinite.
+_INFINITE = {
+    **dict.fromkeys(("float('inf')", "math.inf", "torch.inf"), math.inf),
+    **dict.fromkeys(("float('-inf')", "-float('inf')", "-math.inf", "-torch.inf"), -math.inf),
+}
 
 #: Weight of the evidence for a tensor where a tensor stands in for an argument that is None: that
 #: of ``isinstance``.
@@ -204,6 +211,8 @@ class Reader(Calls):
 
     def _compared(self, found: Evidence, operator: ast.cmpop, other: ast.expr) -> None:
         known, value = literal(other)
+        if not known and ast.unparse(other).lower() in _INFINITE:
+            known, value = True, _INFINITE[ast.unparse(other).lower()]
         if not known:
             if not isinstance(operator, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
                 found.say("float", 0.3)

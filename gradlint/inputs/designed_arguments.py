@@ -14,6 +14,7 @@ from typing import Any
 from torch import is_tensor
 
 from gradlint.inputs import _names
+from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._of_others import is_of_others
 from gradlint.inputs.designed import (
@@ -57,6 +58,10 @@ MOST_AXES = 8
 
 #: Strings of which an op that knows one often knows the others.
 _FAMILIES = (("mean", "sum", "none"), ("max", "min", "sum", "mean"), ("zeros", "border", "reflect"))
+
+#: Values of a number that the code asks for by name, such as ``alpha == 0.0``, at most: each has
+#: code of its own.
+MOST_COMPARED = 4
 
 #: A number up to this size that is not zero is an epsilon: it is changed to :data:`LARGE_EPSILON`,
 #: at which its share of a result is plain (heuristic).
@@ -424,9 +429,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             *values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced),
         ]
         allowed = documented_range(said, parameter.name, known)
-        named = isinstance(now, (str, enum.Enum)) or evidence.chosen
-        most = MOST_NAMES if named else MOST_VALUES
-        others = distinct(now, within(allowed, now, candidates))[:most]
+        others = distinct(now, within(allowed, now, candidates))[: _most_of(evidence, now)]
         if evidence.either_sign:
             others = distinct(now, [*within(allowed, now, _of_other_sign(now)), *others])
         if (
@@ -473,6 +476,15 @@ def distinct(now: Any, candidates: Sequence[Any]) -> list[Any]:
     """``candidates`` each once, without those equal to ``now``."""
     seen = {repr(now)}
     return [one for one in candidates if not (repr(one) in seen or seen.add(repr(one)))]  # type: ignore[func-returns-value]
+
+
+def _most_of(evidence: Evidence, now: Any) -> int:
+    """How many values of an argument are tried: more names than numbers, and all that the code asks
+    for, within limits."""
+    if isinstance(now, (str, enum.Enum)) or evidence.chosen:
+        return MOST_NAMES
+    compared = [value for value in evidence.values if type(value) is type(now) is float]
+    return max(MOST_VALUES, min(len(compared), MOST_COMPARED))
 
 
 def values_for(

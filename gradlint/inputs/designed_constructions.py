@@ -8,6 +8,7 @@ import inspect
 import itertools
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -66,8 +67,10 @@ def other_constructions(op: Op, sample: Sample) -> Iterator[Designed]:
     compared = compared_strings(type(module), list(signature.parameters))
     rank = max((tensor.dim() for tensor in tensors_of(sample)), default=0)
     count = 0
-    for parameter in signature.parameters.values():
-        name, now = parameter.name, op.constructor.get(parameter.name, parameter.default)
+    held = {p.name: op.constructor.get(p.name, p.default) for p in signature.parameters.values()}
+    # Options first: each has code of its own, and calls are limited.
+    for name in sorted(held, key=lambda name: not isinstance(held[name], (str, enum.Enum))):
+        parameter, now = signature.parameters[name], held[name]
         if count >= MOST_ARGUMENTS or _names.is_tolerance(name) or _names.stops_gradients(name):
             continue
         candidates = (
@@ -140,7 +143,45 @@ def with_constructed(op: Op, sample: Sample, name: str, value: Any) -> Designed 
     label = f"with {name}={shown(value)} in the constructor"
     first, *others = (replace(there, label=label, kind="same") for there in samples)
     moved = {name: value}
-    return Designed(first, moved, alternatives=others, op=replace(op, module=made, call=made))
+    other = replace(op, module=made, call=made, constructor={**op.constructor, name: value})
+    return Designed(first, moved, alternatives=others, op=other)
+
+
+def with_given_weights(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` for the module made with a vector of weights in place of None: one for each class
+    or channel, for an argument of its constructor that is called so."""
+    module = op.module
+    signature = signature_of(type(module)) if module is not None else None
+    if module is None or signature is None:
+        return
+    for parameter in signature.parameters.values():
+        name = parameter.name
+        if op.constructor.get(name, parameter.default) is not None or not _names.weighs(name):
+            continue
+        shapes = [tensor.shape for tensor in tensors_of(sample) if is_floating(tensor)]
+        sizes = dict.fromkeys(size for shape in shapes for size in (*shape[1:2], *shape[-1:]))
+        for size in sizes:
+            values = {**op.constructor, name: torch.linspace(0.6, 1.7, size)}
+            made = _made_with(module, values)
+            if made is not None:
+                label = f"with {name} of {size} numbers in the constructor"
+                there = replace(sample, label=label, kind="left-out")
+                other = replace(op, module=made, call=made, constructor=values)
+                yield Designed(there, {}, op=other)
+
+
+def _made_with(module: torch.nn.Module, values: Mapping[str, Any]) -> torch.nn.Module | None:
+    """A module of the class of ``module``, with its state as far as it has any; None where it can't
+    be made."""
+    state = torch.get_rng_state()
+    try:
+        made = type(module)(**values).train(module.training)
+        made.load_state_dict(module.state_dict(), strict=False)
+    except Exception:  # of the user's constructor: anything
+        return None
+    finally:
+        torch.set_rng_state(state)
+    return made
 
 
 def _fitting(
@@ -199,6 +240,39 @@ def with_larger_parameters(op: Op, sample: Sample, factor: float) -> Designed | 
     label = f"{sample.label}, {words}" if sample.label.startswith("with ") else words
     there = replace(sample, label=label, kind="special")
     return Designed(there, {}, op=replace(op, module=module, call=module))
+
+
+#: How code takes away the sign of a number.
+_WITHOUT_SIGN = re.compile(r"\babs\(|\bsign\(|\bsgn\(")
+
+
+def with_parameters_of_both_signs(op: Op, sample: Sample) -> Designed | None:
+    """``sample`` for a copy of the module of which every other element of a positive parameter is
+    negative; None where no parameter is positive, or the code of the op's file takes away no sign.
+    """
+    module = op.module
+    if module is None or not _WITHOUT_SIGN.search(_code_of_file(type(module))):
+        return None
+    try:
+        made = copy.deepcopy(module)
+    except Exception:  # of a module that can't be copied: anything
+        return None
+    changed = False
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.is_floating_point() and parameter.numel() and bool((parameter > 0).all()):
+                odd = torch.arange(parameter.numel()).reshape(parameter.shape) % 2 == 0
+                parameter.mul_(torch.where(odd, -1.0, 1.0).to(parameter))
+                changed = True
+    there = replace(sample, label="where parameters have both signs", kind="special")
+    return Designed(there, {}, op=replace(op, module=made, call=made)) if changed else None
+
+
+def _code_of_file(cls: type) -> str:
+    try:
+        return inspect.getsource(sys.modules[cls.__module__])
+    except (KeyError, OSError, TypeError):
+        return ""
 
 
 def constructions_with_optionals(op: Op, samples: Sequence[Sample]) -> Iterator[Designed]:

@@ -281,7 +281,8 @@ def documented_from_one(text: str, name: str) -> bool:
     )
     least = r"\s*(?:>=\s*1|≥\s*1|>\s*0)(?![\d.])"
     before = r"(?<![\w.])(?<![-+*/])(?<![-+*/]\s)(?:1\s*(?:<=|≤)|0\s*<)\s*`*"
-    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})|{before}{own}", text) is not None
+    one = rf"\b(?:every|each|all)\s+{re.escape(name.rstrip('0123456789').rstrip('s'))}s?\b{least}"
+    return re.search(rf"(?i){own}{shape}(?:{begins}|{least})|{before}{own}|{one}", text) is not None
 
 
 def documented_from_zero(text: str, name: str) -> bool:
@@ -546,7 +547,8 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
         shape = _ANY_SHAPE.search(clause)
         if shape is None:
             continue
-        after = re.split(r"\b(?:and|with)\b", clause[shape.end() :])[0]  # then comes another
+        # Then comes another argument, or the next line that begins with some.
+        after = re.split(r"\b(?:and|with)\b|\n(?=[^\n:]*\w\s*:)", clause[shape.end() :])[0]
         near = " ".join(clause[: shape.start()].split()[-3:] + after.split()[:3])
         if re.search(r"(?i)\bbool(?:ean)?s?\b|\bbooltensor\b", near):
             return "mask"

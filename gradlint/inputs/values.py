@@ -248,13 +248,48 @@ def _apart(
             members = list(tensor.unbind(axis))
             for place, member in enumerate(members):
                 members[place] = _unequal(member, members[:place], high)
+            if guess.domain == "repeated" and len(members) == 2:
+                members = _grouped_apart(members, high)
             return torch.stack(members, axis)
     others = [
         other
         for key, other in made.items()
         if other.dtype == torch.int64 and other.shape == tensor.shape and not _LABELS.search(key)
     ]
-    return _unequal(tensor, others, high)
+    apart = _unequal(tensor, others, high)
+    alone = guess.domain == "repeated" and len(others) == 1
+    return _grouped_otherwise(apart, others[0], high) if alone else apart
+
+
+def _make_same_groups(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two rows of indices are equal at the same places."""
+    return bool((one == one.unsqueeze(1)).equal(other == other.unsqueeze(1)))
+
+
+def _grouped_otherwise(values: torch.Tensor, other: torch.Tensor, high: int) -> torch.Tensor:
+    """``values`` with other groups than ``other``, another row of indices, if both make the same:
+    one index for all but one place, nowhere equal to the other's, and not increasing."""
+    if values.dim() != 1 or len(values) < 3 or not _make_same_groups(values, other):
+        return values
+    for place in (1, 0, len(values) - 1):
+        rest = torch.arange(len(values)) != place
+        most = next((k for k in range(high) if not bool((other[rest] == k).any())), None)
+        lone = [k for k in reversed(range(high)) if k != most and k != int(other[place])]
+        if most is not None and lone and (place == 1 or (lone[0] > most) == (place == 0)):
+            made = torch.where(rest, most, lone[0])
+            if not _make_same_groups(made, other):
+                return made
+    return values
+
+
+def _grouped_apart(ends: list[torch.Tensor], high: int) -> list[torch.Tensor]:
+    """Both ends of edges below ``high``, with other groups where both make the same: what is summed
+    over the one is that over the other then."""
+    count = len(ends[0])
+    if not _make_same_groups(*ends) or count < 3 or high < 3:
+        return ends
+    pattern = torch.tensor([[high - 1, high - 1, 0], [0, high // 2, high // 2]])
+    return list(pattern[:, torch.arange(count) % 3])
 
 
 def _unequal(values: torch.Tensor, others: list[torch.Tensor], high: int) -> torch.Tensor:

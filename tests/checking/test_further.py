@@ -387,6 +387,33 @@ def test_a_fault_at_two_options_together_is_found():
     ]
 
 
+def of_a_kind(ctx, x, alpha=1.0):
+    ctx.save_for_backward(x)
+    ctx.alpha = alpha
+    if alpha == 0.0:
+        return x.square().log1p()
+    return x if alpha == float("inf") else x * x * alpha
+
+
+def of_a_kind_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    if ctx.alpha == 0.0:
+        return 2 * g * x / (1 + x * x), None
+    return g if ctx.alpha == float("inf") else 2 * g * x * ctx.alpha, None
+
+
+def of_a_kind_wrong(ctx, g):
+    (x,) = ctx.saved_tensors
+    return (g * x / (1 + x * x), None) if ctx.alpha == 0.0 else of_a_kind_right(ctx, g)
+
+
+def test_numbers_that_have_code_of_their_own_are_tried():
+    tried = {item.label: item.verdict for item in check(op(of_a_kind, of_a_kind_right)).tried}
+    assert [tried[f"with alpha={value}"] for value in ("0.0", "inf")] == ["right", "right"]
+    (found, *_) = red(check(op(of_a_kind, of_a_kind_wrong)))
+    assert found == ("GL401", "wrong gradient for `x` with alpha=0.0")
+
+
 def weighted(ctx, x, target, weight=None, reduction="mean"):
     rows = torch.arange(len(target))
     scale = torch.ones_like(x[0]) if weight is None else weight

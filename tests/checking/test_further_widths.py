@@ -471,3 +471,126 @@ def test_an_integer_in_place_of_none():
     label = "with group_size=2 in the constructor"
     assert tried_of(check(OfGroups))[label] == "right"
     assert {item.sample for item in check(OfAll).findings if item.code == "GL401"} == {label}
+
+
+class Weighed(Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x.sin() if weight is None else x.sin() * weight
+
+    @staticmethod
+    def backward(ctx, g):
+        x, weight = ctx.saved_tensors
+        return g * x.cos() if weight is None else g * x.cos() * weight, None
+
+
+class Unweighed(Weighed):
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].cos(), None
+
+
+class OfClasses(nn.Module):
+    op = Weighed
+
+    def __init__(self, weight=None):
+        super().__init__()
+        self.register_buffer("weight", weight)
+
+    def forward(self, x):
+        return self.op.apply(x, self.weight)
+
+
+class OfNoClasses(OfClasses):
+    op = Unweighed
+
+
+def test_a_vector_of_weights_in_place_of_none():
+    label = "with weight of 4 numbers in the constructor"
+    assert tried_of(check(OfClasses))[label] == "right"
+    assert {item.sample for item in check(OfNoClasses).findings if item.code == "GL401"} == {label}
+
+
+class Widths(Function):
+    sign = staticmethod(torch.sign)
+
+    @staticmethod
+    def forward(ctx, x, width):
+        ctx.save_for_backward(x, width)
+        return x * width.abs()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        x, width = ctx.saved_tensors
+        return g * width.abs(), (g * x * cls.sign(width)).flatten(0, -2).sum(0)
+
+
+class SignLost(Widths):
+    sign = staticmethod(torch.ones_like)
+
+
+class OfWidths(nn.Module):
+    op = Widths
+
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.widths = nn.Parameter(torch.linspace(0.5, 1.5, width))
+
+    def forward(self, x):
+        return self.op.apply(x, self.widths)
+
+
+class OfWidthsWithoutSign(OfWidths):
+    op = SignLost
+
+
+def test_parameters_of_both_signs_where_code_takes_the_sign_away():
+    label = "where parameters have both signs"
+    assert tried_of(check(OfWidths))[label] == "right"
+    found = [item for item in check(OfWidthsWithoutSign).findings if item.code == "GL401"]
+    assert {(item.severity, item.sample) for item in found} == {("warning", label)}
+
+
+class Bag(nn.Module):
+    """Sums, or means, of rows of a table; what is padding does not count."""
+
+    op = Weighed
+
+    def __init__(self, count: int = 6, mode="sum", padding_idx=None):
+        super().__init__()
+        if mode not in ("sum", "mean"):
+            raise ValueError(mode)
+        self.mode, self.padding_idx = mode, padding_idx
+        self.table = nn.Parameter(torch.linspace(-1.0, 1.0, 3 * count).reshape(count, 3))
+
+    def forward(self, rows):
+        return BagFunction.apply(self.table, rows, self.mode, self.padding_idx, type(self) is Bag)
+
+
+class BagOfAll(Bag):
+    pass
+
+
+class BagFunction(Function):
+    @staticmethod
+    def forward(ctx, table, rows, mode, padding_idx, right):
+        kept = torch.ones_like(rows) if padding_idx is None else (rows != padding_idx).long()
+        count = kept.sum(1).clamp(min=1) if mode == "mean" else torch.ones_like(rows[:, 0])
+        ctx.save_for_backward(rows, kept, count)
+        ctx.shape, ctx.all = table.shape, mode == "mean" and not right
+        return (table[rows] * kept[..., None]).sum(1) / count[:, None]
+
+    @staticmethod
+    def backward(ctx, g):
+        rows, kept, count = ctx.saved_tensors
+        g = g / (rows.shape[1] if ctx.all else count[:, None])
+        each = (g[:, None] * kept[..., None]).flatten(0, 1)
+        return (g.new_zeros(ctx.shape).index_add(0, rows.flatten(), each), *[None] * 4)
+
+
+def test_padding_under_another_option():
+    assert "wrong" not in tried_of(check(Bag)).values()
+    found = [item for item in check(BagOfAll).findings if item.code == "GL401"]
+    assert found
+    assert all("mode='mean' in the constructor, padding_idx=" in item.sample for item in found)

@@ -414,6 +414,19 @@ def test_integers_are_those_of_the_argument_beside_which_they_stand() -> None:
     assert documented_dtype("bins (C, 1) int64 and scale (C, 1)", "bins", ["bins"]) == "index"
 
 
+def test_the_next_line_is_about_others():
+    text = "p1: (N, P, D)\np2: (N, Q, D)\nlengths1, lengths2: LongTensor (N,)"
+    names = ["p1", "p2", "lengths1", "lengths2"]
+    assert documented_dtype(text, "p2", names) == ""
+    assert documented_dtype("hits: (N, C)\n    int64 successes", "hits", ["hits"]) == "index"
+
+
+def test_lengths_that_are_one_at_least():
+    assert documented_from_one("lengths  B  every length >= 1", "lengths")
+    assert not documented_from_one("lengths  B  every length >= 0", "lengths")
+    assert not documented_from_one("lengths  B  every width >= 1", "lengths")
+
+
 @pytest.mark.parametrize(
     ("text", "axis", "least"),
     [

@@ -284,6 +284,23 @@ def test_both_ends_of_an_edge_differ_and_no_further_sample_makes_them_equal():
     assert bool((longer.args[1] != longer.args[2]).all())
 
 
+def groups(indices: torch.Tensor) -> list[list[bool]]:
+    return (indices == indices[:, None]).tolist()
+
+
+def along_pairs(x, edges):
+    src, dst = edges
+    return x.new_zeros(len(x), x.shape[1]).index_add(0, dst, x[src])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_ends_of_edges_make_other_groups(seed):
+    _, src, dst = infer(from_object(Distances), seed=seed)[0].args
+    assert groups(src) != groups(dst)
+    _, edges = infer(from_object(along_pairs), seed=seed)[0].args
+    assert groups(edges[0]) != groups(edges[1])
+
+
 class Agreement(Function):
     """Sum of scores where two sets of labels are equal."""
 
