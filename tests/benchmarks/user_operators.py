@@ -174,8 +174,9 @@ def fitting_lines(case: Case) -> frozenset[int]:
         lines.update(range(start + 1, max(stop, start + 1) + 1))
     tree = _parsed(case.path("wrong"))
     named = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)}
-    by_op = _custom_ops(named.values())
-    registered = _registered(tree, by_op)
+    texts = _texts(tree)
+    by_op = _custom_ops(named.values(), texts)
+    registered = _registered(tree, by_op, texts)
     backward = {"backward", "jvp", *(names[0] for names in registered.values())}
     parts: dict[str, ast.ClassDef | ast.FunctionDef] = {}
     waiting = [case.name]
@@ -195,20 +196,42 @@ def fitting_lines(case: Case) -> frozenset[int]:
     return frozenset(lines)
 
 
-def _custom_ops(definitions: Iterable[ast.ClassDef | ast.FunctionDef]) -> dict[str, str]:
+def _texts(tree: ast.Module) -> dict[str, str]:
+    """The strings that a file gives names to."""
+    return {
+        target.id: str(statement.value.value)
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _text(node: ast.expr, texts: dict[str, str]) -> str:
+    """A string in the source, or what stands under its name; "" for anything else."""
+    if isinstance(node, ast.Name):
+        return texts.get(node.id, "")
+    return str(node.value) if isinstance(node, ast.Constant) else ""
+
+
+def _custom_ops(
+    definitions: Iterable[ast.ClassDef | ast.FunctionDef], texts: dict[str, str]
+) -> dict[str, str]:
     """Name of a custom operator, as in ``torch.ops.mylib.name`` → that of its function."""
     return {
-        str(decorator.args[0].value).partition("::")[2]: definition.name
+        _text(decorator.args[0], texts).partition("::")[2]: definition.name
         for definition in definitions
         for decorator in definition.decorator_list
         if isinstance(decorator, ast.Call)
         and ast.unparse(decorator.func).endswith("custom_op")
         and decorator.args
-        and isinstance(decorator.args[0], ast.Constant)
+        and _text(decorator.args[0], texts)
     }
 
 
-def _registered(tree: ast.Module, by_op: dict[str, str]) -> dict[str, list[str]]:
+def _registered(
+    tree: ast.Module, by_op: dict[str, str], texts: dict[str, str]
+) -> dict[str, list[str]]:
     """Functions that ``register_autograd`` gets, backward first, by the name of the custom op's
     function: a method of what ``custom_op`` made, or of ``torch.library`` with the op's name."""
     found = {}
@@ -218,9 +241,8 @@ def _registered(tree: ast.Module, by_op: dict[str, str]) -> dict[str, list[str]]
         if call.func.attr != "register_autograd":
             continue
         values = (*call.args, *(keyword.value for keyword in call.keywords))
-        first = values[0]
-        named = isinstance(first, ast.Constant) and str(first.value).partition("::")[2]
-        owner = by_op.get(named or "", ast.unparse(call.func.value))
+        named = _text(values[0], texts).partition("::")[2]
+        owner = by_op.get(named, ast.unparse(call.func.value))
         found[owner] = [value.id for value in values if isinstance(value, ast.Name)]
     return found
 
