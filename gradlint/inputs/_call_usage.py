@@ -61,6 +61,11 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
 #: an exact comparison with one).
 _COUNTED = 1.5
 
+#: Functions that take any number of tensors one by one, where their schemas have a list, and the
+#: weight of the evidence for a tensor there (heuristic: that of a matrix that is multiplied).
+_TAKE_TENSORS = frozenset({"broadcast_tensors", "meshgrid", "block_diag", "cartesian_prod"})
+_GIVEN_APART = 4.0
+
 #: Weight of the evidence for an integer where a size is made with a number (heuristic: more than
 #: arithmetic with it speaks for a fraction), and methods that are given sizes.
 _SIZED = 3.0
@@ -216,6 +221,9 @@ class Calls(Statements):
 
     def _passed_to_torch(self, found: Evidence, call: ast.Call, key: int | str, name: str) -> None:
         """The parameter is an argument of torch's function ``name``."""
+        if name in _TAKE_TENSORS:
+            found.say("tensor", _GIVEN_APART)
+            return
         for kind, weight in argument_kinds(name, key, False):
             found.say(kind, weight)
         if key == 0:

@@ -159,6 +159,8 @@ class Reader(Calls):
 
     def _index(self, found: Evidence, owner: ast.expr) -> None:
         table = resolve(owner, self.globals)
+        if isinstance(owner, ast.Dict):  # ``{"call": 1.0, "put": -1.0}[option]``
+            table = {key.value: None for key in owner.keys if isinstance(key, ast.Constant)}
         if isinstance(table, dict) and table:
             for key in list(table)[:4]:
                 found.suggest(key)

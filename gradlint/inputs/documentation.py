@@ -315,6 +315,13 @@ _CONSTANT = re.compile(
 )
 
 
+#: "all but logits are data", "everything except x and w is constant".
+_ALL_BUT = re.compile(
+    r"(?i)\b(?:all|everything|every argument)\s+(?:but|except)\s+([\w`*, &]+?)\s+(?:is|are)\s+"
+    r"(?:an?\s+)?(?:data|constants?|not differentia|non-differentia)"
+)
+
+
 def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
     """Whether ``text`` says that an argument is held constant when the gradient is taken:
     "relevance: (N, L), taken as a constant", "no gradient flows to `target`"."""
@@ -322,6 +329,9 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
     before = rf"(?i)\bno gradients?\s+(?:flows?\s+)?(?:in)?(?:to|for)\s+(?:the\s+)?{own}"
     if re.search(before, text):
         return True
+    but = _ALL_BUT.search(text)
+    if but is not None:
+        return not re.search(rf"(?<![\w.]){own}", but[1])
     said = (" ".join(clause.split()) for clause in clauses(text, name, names))
     return any(_CONSTANT.search(clause) for clause in said)
 

@@ -421,6 +421,20 @@ def test_the_next_line_is_about_others():
     assert documented_dtype("hits: (N, C)\n    int64 successes", "hits", ["hits"]) == "index"
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("weight like logits; all but logits are data.", "weight", True),
+        ("weight like logits; all but logits are data.", "logits", False),
+        ("Everything except `x` and `w` is constant.", "w", False),
+        ("Everything except `x` and `w` is constant.", "mask", True),
+        ("All but the last axis are summed", "mask", False),
+    ],
+)
+def test_all_arguments_but_some_are_constants(text: str, name: str, said: bool):
+    assert documented_constant(text, name, ["logits", "weight", "x", "w", "mask"]) is said
+
+
 def test_lengths_that_are_one_at_least():
     assert documented_from_one("lengths  B  every length >= 1", "lengths")
     assert not documented_from_one("lengths  B  every length >= 0", "lengths")

@@ -792,3 +792,23 @@ def test_documented_windows_are_small():
     x, weight = infer(from_object(with_windows))[0].args
     assert weight.shape[2:] == (3, 2)
     assert x.shape[2] > 2
+
+
+def broadcast(spot, t):
+    spot, t = torch.broadcast_tensors(spot, t)
+    return spot * t.exp()
+
+
+def test_what_is_broadcast_with_others_is_a_tensor():
+    assert [item.likeliest_tensor for item in gather(from_object(broadcast))] == ["tensor"] * 2
+    assert all(isinstance(value, torch.Tensor) for value in infer(from_object(broadcast))[0].args)
+
+
+def of_a_kind(x, option="call"):
+    return x * {"call": 1.0, "put": -1.0}[option]
+
+
+def test_keys_of_a_table_that_is_written_out():
+    option = gather(from_object(of_a_kind))[1]
+    assert option.values == ["call", "put"]
+    assert option.chosen
