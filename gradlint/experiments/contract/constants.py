@@ -19,6 +19,8 @@ CONSTANTS = frozenset(
         *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
         *("idx", "index", "indices", "length", "lengths", "eps", "epsilon", "vareps"),
         *("buffer", "ema", "moving", "running", "gumbel", "gumbels", "uniform", "uniforms"),
+        # What values are sorted into, as by searchsorted and bucketize.
+        *("knots", "breakpoints", "boundaries"),
     }
 )
 

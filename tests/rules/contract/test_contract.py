@@ -245,7 +245,9 @@ def test_weak_but_smooth_dependence_is_found(
     assert [finding.input for finding in outcome.findings] == ["w"]
 
 
-@pytest.mark.parametrize("name", ["target", "soft_labels", "running_mean", "attn_mask", "gtBox"])
+@pytest.mark.parametrize(
+    "name", ["target", "soft_labels", "running_mean", "attn_mask", "gtBox", "knots"]
+)
 def test_constants_by_name_are_a_note(probed: Callable[..., Outcome], name: str) -> None:
     outcome = probed(GL103, with_second(lambda x, w: x * w, name), X, W)
     assert outcome.verdict == "pass"
