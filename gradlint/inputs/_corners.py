@@ -45,7 +45,7 @@ def part_of(node: ast.AST, find: Finder) -> Part | None:
         return None
     *before, last = node.slice.elts
     owner = find(node.value)
-    if owner is None or not all(map(_is_whole, before)):
+    if owner is None or not all(map(is_whole, before)):
         return None
     if not isinstance(last, ast.Slice):
         known, place = literal(last)
@@ -71,7 +71,8 @@ def note_difference(upper: Part, lower: Part) -> None:
             owner.shape = owner.shape or (f"{owner.name}.0", f"={before + 2 * space}")
 
 
-def _is_whole(item: ast.expr) -> bool:
+def is_whole(item: ast.expr) -> bool:
+    """Whether an index takes all of an axis: ``:`` or ``...``."""
     if isinstance(item, ast.Slice):
         return item.lower is None and item.upper is None and item.step is None
     return isinstance(item, ast.Constant) and item.value is ...

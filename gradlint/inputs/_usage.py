@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import torch
 
 from gradlint.inputs._call_usage import ALONG_ONE_AXIS, Calls
-from gradlint.inputs._corners import note_difference
+from gradlint.inputs._corners import is_whole, note_difference
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._source import ordered, resolve
 from gradlint.targets.source_file import literal
@@ -130,7 +130,7 @@ class Reader(Calls):
             owner.say("dict", 3.0)
             if constant not in owner.keys:
                 owner.keys.append(constant)
-        if len(index) > 1 and all(_whole(item) for item in index[:-1]):
+        if len(index) > 1 and all(is_whole(item) for item in index[:-1]):
             part, position = literal(index[-1])
             if part and type(position) is int and position >= 0:
                 owner.parts.add(position)
@@ -365,12 +365,7 @@ def _is_vector_between_new_axes(index: list[ast.expr]) -> bool:
     return (
         len(added) > 1
         and len(index) == len(added) + 1
-        and all(isinstance(item, ast.Slice) and _whole(item) for item in index if item not in added)
+        and all(
+            isinstance(item, ast.Slice) and is_whole(item) for item in index if item not in added
+        )
     )
-
-
-def _whole(item: ast.expr) -> bool:
-    """Whether an index takes all of an axis: ``:`` or ``...``."""
-    if isinstance(item, ast.Slice):
-        return item.lower is None and item.upper is None and item.step is None
-    return isinstance(item, ast.Constant) and item.value is ...
