@@ -157,6 +157,11 @@ def _sample(label: str, search: Search, plan: Plan, trial: Trial) -> Sample:
         related=tuple(_related(plan)),
         bounds=tuple(_bounds(plan)),
         unlike=tuple(_unlike(plan)),
+        increasing=tuple(
+            number
+            for number, (_, guess) in enumerate(plan.tensors())
+            if guess.dtype == "float" and guess.domain == "ordered"
+        ),
         narrowed=tuple(search.narrowed(plan)),
     )
 

@@ -104,7 +104,10 @@ def resized(
         for axis in range(tensor.dim()):
             if (number, axis) in change:
                 found = _along(found, axis, change[number, axis], generator)
-        pointing = _pointing(_in_domain(found, tensor), tensor, sizes)
+        found = _in_domain(found, tensor)
+        if number in sample.increasing and found.dim():
+            found = found.sort(-1).values
+        pointing = _pointing(found, tensor, sizes)
         lost = lost or pointing is None
         return found if pointing is None else pointing
 

@@ -52,6 +52,8 @@ class Sample:
             finite at others; forward is finite there, and nothing says that it is not meant.
         guarded: whether a number was moved by which forward bounds something that is below it
             here, and which is as small at its own value as what keeps from dividing by zero.
+        increasing: positions of tensors that increase along the last axis by what they are, be they
+            so short that it might be chance.
         unmarked: whether who gave the tensors marked none of them as requiring grad, so that all
             floating ones do.
     """
@@ -76,6 +78,7 @@ class Sample:
     narrowed: tuple[str, ...] = ()
     guarded: bool = False
     unmarked: bool = False
+    increasing: tuple[int, ...] = ()
 
     def converted(self, dtype: torch.dtype, device: str) -> Sample:
         """The sample with floating tensors in ``dtype`` (complex ones in the matching complex
@@ -115,6 +118,7 @@ class Sample:
             self.narrowed,
             self.guarded,
             self.unmarked,
+            self.increasing,
         )
 
     def named_tensors(self, signature: inspect.Signature | None) -> list[tuple[str, torch.Tensor]]:

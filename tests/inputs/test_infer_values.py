@@ -11,6 +11,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._infer import infer
 from gradlint.inputs._plan import GroupGuess, Omitted, Plan, TensorGuess, ValueGuess, axes
 from gradlint.inputs.domains import DOMAINS
+from gradlint.inputs.resized import resized
 from gradlint.inputs.values import build, spread
 from gradlint.targets.build import from_object
 
@@ -201,6 +202,18 @@ def test_numbers_of_which_indices_are_made_are_positive() -> None:
 def test_names_of_what_increases(name: str, domain: str, rank: int) -> None:
     assert _names.domain(name) == domain
     assert next(iter(_names.rank_weights(name))) == rank
+
+
+def between(x: torch.Tensor, knots: torch.Tensor) -> torch.Tensor:
+    return (x[:, None] - knots).relu().sum(1)
+
+
+def test_what_increases_does_so_at_other_sizes() -> None:
+    sample = infer(from_object(between), seed=0)[0]
+    assert sample.increasing == (1,)
+    longer = resized(sample, {(1, 0): 9}, seed=0)
+    assert longer is not None
+    assert bool((longer.args[1].diff() > 0).all())
 
 
 def test_a_volatility_is_no_volume() -> None:
