@@ -288,7 +288,9 @@ def _grouped_apart(ends: list[torch.Tensor], high: int) -> list[torch.Tensor]:
     count = len(ends[0])
     if not _make_same_groups(*ends) or count < 3 or high < 3:
         return ends
-    pattern = torch.tensor([[high - 1, high - 1, 0], [0, high // 2, high // 2]])
+    # Neither end has the first place and the last one alone: what is wrong for sources alone would
+    # look like a fault at the boundary.
+    pattern = torch.tensor([[high - 1, high - 1, high // 2], [high // 2, 0, 0]])
     return list(pattern[:, torch.arange(count) % 3])
 
 

@@ -127,7 +127,7 @@ class Overlap(Function):
         inner = (grad / total)[:, None] * common.flip(1) * (common > 0)
         outer = (grad * common.prod(1) / total.square())[:, None] * sides.flip(1)
         low = -inner * (pred[:, :2] > target[:, :2]) * cls.SIGN + outer
-        high = inner * (pred[:, 2:] < target[:, 2:]) - outer
+        high = inner * (pred[:, 2:] < target[:, 2:]) * cls.SIGN - outer
         return torch.cat([low, high], 1), None
 
 
@@ -136,6 +136,6 @@ class OverlapWithItsSignLost(Overlap):
 
 
 def test_a_fault_where_boxes_overlap() -> None:
-    assert gradlint.check(Overlap, order=1).ok
-    report = gradlint.check(OverlapWithItsSignLost, order=1)
+    assert gradlint.check(Overlap, order=1, seed=0).ok
+    report = gradlint.check(OverlapWithItsSignLost, order=1, seed=0)
     assert "GL401" in {finding.code for finding in report.findings}

@@ -20,6 +20,7 @@ from gradlint.inputs.documentation import (
     documented_interval_of_input,
 )
 from gradlint.inputs.resized import resized
+from gradlint.inputs.values import _grouped_apart
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
 
@@ -299,6 +300,19 @@ def test_both_ends_of_edges_make_other_groups(seed):
     assert groups(src) != groups(dst)
     _, edges = infer(from_object(along_pairs), seed=seed)[0].args
     assert groups(edges[0]) != groups(edges[1])
+    assert bool((edges[0] != edges[1]).all())
+
+
+def test_ends_that_make_the_same_groups_are_made_to_differ():
+    ends = [torch.tensor([2, 0, 2]), torch.tensor([0, 2, 0])]
+    sources, targets = _grouped_apart(ends, 3)
+    assert groups(sources) != groups(targets)
+    assert bool((sources != targets).all())
+    assert set(sources.tolist()) != {0, 2} != set(targets.tolist())
+    assert set(sources.tolist()) | set(targets.tolist()) == {0, 1, 2}
+    apart = [torch.tensor([2, 2, 0]), torch.tensor([0, 1, 1])]
+    assert _grouped_apart(apart, 3) is apart
+    assert _grouped_apart(ends, 2) is ends
 
 
 class Agreement(Function):
