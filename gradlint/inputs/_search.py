@@ -802,7 +802,9 @@ def _domains(plan: Plan, mentioned: list[str]) -> Iterator[Plan]:
             continue
 
         def convert(guess: TensorGuess, domain: str = domain) -> TensorGuess:
-            return replace(guess, domain=domain) if guess.dtype == "float" else guess
+            is_vector = domain in OF_SQUARES and len(guess.axes) < 2
+            suits = guess.dtype == "float" and not is_vector
+            return replace(guess, domain=domain) if suits else guess
 
         changed = replace(plan.mapped(convert), cost=plan.cost + 0.15 + 0.08 * index)
         if domain in OF_SQUARES:

@@ -65,8 +65,8 @@ def with_empty_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
 def with_equal_eigenvalues(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with multiples of the identity in place of definite matrices."""
     for name, tensor in sample.named_tensors(op.signature):
-        definite = domain_of(sample, name) == DOMAINS["spd"]
-        if definite and is_floating(tensor) and tensor.shape[-1] > 1:
+        definite = domain_of(sample, name) == DOMAINS["spd"] and is_floating(tensor)
+        if definite and tensor.dim() > 1 and tensor.shape[-1] == tensor.shape[-2] > 1:
             eye = torch.eye(tensor.shape[-1], dtype=tensor.dtype)
             flat = (EIGENVALUE * eye).expand(tensor.shape).reshape(-1).clone()
             label = f"where the eigenvalues of `{name}` are equal"

@@ -56,7 +56,10 @@ WORDS = (
         "corners",
         r"\bxyxy\b|\bx_?(?:1|min)[, ]+y_?(?:1|min)[, ]+(?:z_?(?:1|min)[, ]+)?x_?(?:2|max)\b",
     ),
-    ("dominant", r"\bpositive determinant|\bdet(?:\w*|\(\w+\)) ?> ?0\b|\bdeformation gradient"),
+    (
+        "dominant",
+        r"\bpositive determinant|\bdet(?:\w*| \w+|\(\w+\)) ?> ?0\b|\bdeformation gradient",
+    ),
     ("nsd", r"negative[- ](?:semi-?)?definite|\bhurwitz\b"),
     (
         "spd",

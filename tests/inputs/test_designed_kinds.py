@@ -86,6 +86,7 @@ def test_definite_matrices_become_multiples_of_the_identity():
     assert torch.equal(matrices.detach(), 1.7 * torch.eye(3).double().expand(2, 3, 3))
     assert matrices.requires_grad
     assert not list(with_equal_eigenvalues(op_of(plain), sample(randn(3, 3), x=DOMAINS["tril"])))
+    assert not list(with_equal_eigenvalues(op_of(plain), sample(randn(3), x=DOMAINS["spd"])))
 
 
 @pytest.mark.parametrize(

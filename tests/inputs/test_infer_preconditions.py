@@ -14,7 +14,7 @@ from torch.autograd import Function
 import gradlint
 from gradlint.inputs._infer import infer
 from gradlint.inputs._iterations import iterated_matrices
-from gradlint.inputs.domains import OF_SQUARES, worded
+from gradlint.inputs.domains import DOMAINS, OF_SQUARES, worded
 from gradlint.inputs.values import spread
 from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
@@ -218,6 +218,8 @@ def test_nothing_is_confined_where_nothing_asks_for_it():
     [
         ("A must be symmetric", "spd"),
         ("F (n, 3, 3): deformation gradient", "dominant"),
+        ("J = det F > 0", "dominant"),
+        ("det(F) > 0", "dominant"),
         ("not a rotation matrix", "orthogonal"),
         ("the knots are strictly increasing", "ordered"),
         ("each row sums to one", "rows"),
@@ -236,6 +238,29 @@ def test_words_name_domains(text, domain):
 )
 def test_other_words_name_none(text):
     assert worded(text) == []
+
+
+def test_vectors_are_not_called_what_matrices_are():
+    class LogVolume(Function):
+        """F is (n, 3, 3); mu and lam are (n,) or 0-dim tensors."""
+
+        @staticmethod
+        def forward(ctx, F, mu, lam):
+            ctx.save_for_backward(F, mu, lam)
+            return mu * torch.linalg.det(F).log() + lam
+
+        @staticmethod
+        def backward(ctx, grad):
+            F, mu, lam = ctx.saved_tensors
+            log = torch.linalg.det(F).log()
+            g_F = (grad * mu)[:, None, None] * torch.linalg.inv(F).mT
+            return g_F, (grad * log).sum_to_size(mu.shape), grad.sum_to_size(lam.shape)
+
+    sample = inferred(LogVolume)
+    assert [tensor.dim() for tensor in sample.args] == [3, 1, 1]
+    of_squares = {DOMAINS.get(name, name) for name in OF_SQUARES}
+    assert sample.domains["F"] in of_squares
+    assert not {sample.domains["mu"], sample.domains["lam"]} & of_squares
 
 
 @pytest.mark.parametrize("domain", sorted(OF_SQUARES))

@@ -50,6 +50,18 @@ def documented_numbers(subject: Subject) -> set[Axis]:
     return found
 
 
+def documented_open_in_front(subject: Subject) -> list[int]:
+    """The tensors that the documentation gives any number of axes in front: "points (..., 3)"."""
+    sample = subject.sample
+    known = said_of_arguments(subject.op)
+    order = {id(tensor): number for number, tensor in enumerate(tensors_of(sample))}
+    return [
+        order[id(tensor)]
+        for name, tensor in sample.named_tensors(subject.op.signature)
+        if (item := known.get(name)) is not None and item.axes[:1] == ("...",)
+    ]
+
+
 def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
     """The axes for which the documentation gives a least size above one, and that size."""
     text = _text_of(subject)

@@ -26,6 +26,7 @@ from gradlint.experiments.layout.degenerate_sizes import is_degenerate
 from gradlint.experiments.layout.documented_sizes import (
     documented_least_sizes,
     documented_numbers,
+    documented_open_in_front,
     documented_orders,
     documented_products,
 )
@@ -83,6 +84,10 @@ MOST_PULLS = 32
 #: Size of an axis that is put in front, the first that no axis has (odd, so that rows stay odd in
 #: number).
 LEADING_SIZES = (3, 5, 7, 9, 11)
+
+#: Sets of tensors that get such an axis in turn, at most (each costs a call of forward and one of
+#: backward where it is no use).
+MOST_LEADING = 4
 
 #: Size of an axis that is put behind the others.
 TRAILING_SIZE = 3
@@ -461,22 +466,47 @@ class SizeTrials:
         self.tried += tried
         return tried
 
-    def with_leading_axis_added(self) -> SizeTrial | None:
-        """The sample with an axis in front."""
-        return self._judge_with_leading_axis(self.subject.sample)
+    def with_leading_axis_added(self, leading: Sequence[int] | None = None) -> SizeTrial | None:
+        """The sample with an axis in front of the tensors ``leading``."""
+        return self._judge_with_leading_axis(self.subject.sample, leading)
 
-    def sample_with_leading_axis(self, sample: Sample | None) -> Sample | None:
-        """``sample`` with an axis in front; None where none fits, or time is up."""
-        leading = self._leading()
+    def leading_choices(self) -> list[list[int]]:
+        """Tensors that may have an axis more in front: those that share their first axis; those
+        that documentation gives any number of axes in front, as in "points (..., 3)"; and those
+        alone of which an output has the first axis."""
+        tensors = tensors_of(self.subject.sample)
+        carried = {
+            output.value.shape[0] for output in self.subject.run.outputs if output.value.dim()
+        }
+        alone = [
+            [number]
+            for number, tensor in enumerate(tensors)
+            if tensor.requires_grad and tensor.dim() and tensor.shape[0] in carried
+        ]
+        found: list[list[int]] = []
+        for choice in (self._leading(), documented_open_in_front(self.subject), *alone):
+            if choice and choice not in found:
+                found.append(choice)
+        return found[:MOST_LEADING]
+
+    def sample_with_leading_axis(
+        self, sample: Sample | None, leading: Sequence[int] | None = None
+    ) -> Sample | None:
+        """``sample`` with an axis in front of the tensors ``leading``, or else of those that share
+        their first axis; None where none fits, or time is up."""
+        leading = self._leading() if leading is None else leading
         if sample is None or not leading or self.late or self._documented_otherwise(leading, 1):
             return None
         taken = {size for tensor in tensors_of(sample) for size in tensor.shape}
         size = next((size for size in LEADING_SIZES if size not in taken), LEADING_SIZES[0])
         return with_leading_axis(sample, leading, size, seed=self.subject.seed)
 
-    def _judge_with_leading_axis(self, sample: Sample | None) -> SizeTrial | None:
-        found = self.sample_with_leading_axis(sample)
-        return None if found is None else self._ranked(found, self._leading())
+    def _judge_with_leading_axis(
+        self, sample: Sample | None, leading: Sequence[int] | None = None
+    ) -> SizeTrial | None:
+        leading = self._leading() if leading is None else leading
+        found = self.sample_with_leading_axis(sample, leading)
+        return None if found is None else self._ranked(found, leading)
 
     def _ranked(self, sample: Sample, leading: Collection[int]) -> SizeTrial:
         words = shape_words(self.subject, sample, {(number, 0): 0 for number in leading})

@@ -83,7 +83,7 @@ import torch
 from gradlint.experiments.judge_at_other_inputs import RIGHT
 from gradlint.experiments.layout.cotangent_layouts import call_with_cotangents, in_layout
 from gradlint.experiments.layout.layout_findings import cotangent_findings
-from gradlint.experiments.layout.other_sizes import SizeTrials
+from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
 from gradlint.experiments.outcomes import skipped
 from gradlint.experiments.preconditions import why_layouts_not_comparable, why_not_resizable
 from gradlint.experiments.subject import Subject
@@ -134,12 +134,19 @@ def _with_another_axis(subject: Subject) -> list[Finding]:
     if why_not_resizable(subject) or not subject.affords(CALLS_MORE):
         return []
     sizes = SizeTrials(subject)
-    enlarged = (
-        sizes.with_leading_axis_added()
-        if _raises(subject, sizes.sample_with_leading_axis(subject.sample))
-        else None
-    )
-    if enlarged is None or enlarged.judgement.verdict != RIGHT:
+    for leading in sizes.leading_choices():
+        if _raises(subject, sizes.sample_with_leading_axis(subject.sample, leading)):
+            enlarged = sizes.with_leading_axis_added(leading)
+            found = [] if enlarged is None else _transposed_there(subject, enlarged)
+            if found or not subject.affords(CALLS_MORE):
+                return found
+    return []
+
+
+def _transposed_there(subject: Subject, enlarged: SizeTrial) -> list[Finding]:
+    """What a transposed grad_output shows at the other sizes of ``enlarged``, where the gradient is
+    right."""
+    if enlarged.judgement.verdict != RIGHT:
         return []
     there, here = enlarged.judgement.subject, subject.problem
     forward, backward = there.problem.forward_calls, there.problem.backward_calls

@@ -178,6 +178,50 @@ def test_a_view_that_fails_with_an_axis_more_is_found(probed: Callable[..., Outc
         assert finding.excerpt is not None
 
 
+class Projected(Function):
+    """points (..., 3), matrix (3, 2)."""
+
+    @staticmethod
+    def forward(ctx, points, matrix):
+        ctx.save_for_backward(points, matrix)
+        return points @ matrix
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        points, matrix = ctx.saved_tensors
+        flat = grad_output.view(-1, matrix.shape[1])
+        return (flat @ matrix.mT).view(points.shape), points.reshape(-1, 3).mT @ flat
+
+
+class ProjectedAsIs(Projected):
+    @staticmethod
+    def backward(ctx, grad_output):
+        points, matrix = ctx.saved_tensors
+        flat = grad_output.reshape(-1, matrix.shape[1])
+        return (flat @ matrix.mT).view(points.shape), points.reshape(-1, 3).mT @ flat
+
+
+class OfRows(Projected):
+    """Takes no more axes, for which its view would fail."""
+
+    @staticmethod
+    def forward(ctx, points, matrix):
+        assert points.dim() == 2
+        ctx.save_for_backward(points, matrix)
+        return points @ matrix
+
+
+def test_an_axis_more_of_the_only_tensor_that_may_have_it(probed: Callable[..., Outcome]) -> None:
+    """Both have three rows, by chance, so that all that share the first axis are refused."""
+    (finding,) = probed(rule("GL701"), Projected, matrix(3, 3), matrix(3, 2)).findings
+    assert finding.message == (
+        "backward raises RuntimeError where grad_output is transposed in memory and `points` has "
+        "shape [5, 3, 3]"
+    )
+    for op in (ProjectedAsIs, OfRows):
+        assert probed(rule("GL701"), op, matrix(3, 3), matrix(3, 2)).verdict == "pass"
+
+
 @pytest.mark.parametrize("op", [Linear, OfTwoAxes, WithoutBatches])
 def test_no_view_fails_with_an_axis_more(probed: Callable[..., Outcome], op: type) -> None:
     outcome = probed(rule("GL701"), op, matrix(3, 4), matrix(4, 5))
