@@ -49,6 +49,7 @@ WORDS = {
     "large": "at magnitudes from {least:.0f} to {largest:.0f}",
     "tiny": "at the smallest normal numbers of the dtype",
     "identity": "at the identity",
+    "coincident": "where two rows are equal",
     "masked": "where a row of a boolean argument is all False and another all True",
 }
 
@@ -61,6 +62,7 @@ KINDS: dict[str, Where] = {
     "large": "extreme",
     "tiny": "extreme",
     "identity": "special",
+    "coincident": "special",
     "masked": "sample",
 }
 
@@ -356,7 +358,7 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
     def again(name: str) -> list[torch.Tensor]:
         return make(name)[0] or []
 
-    for name in ("zeros", "ties", "single", "large", "tiny", "identity"):
+    for name in ("zeros", "ties", "single", "large", "tiny", "identity", "coincident"):
         values, places = make(name)
         if values is not None:
             yield ExtremePoint(name, problem, partial(again, name), places), values

@@ -57,6 +57,11 @@ def at_the_sample(subject: Subject, rule: Rule) -> tuple[list[Finding], list[str
     return _compare_with_slopes(subject, rule, subject.run.gradients or [], make, LOOKED_AT)
 
 
+#: Extremes at which a kink says nothing: the angle of a rotation has no derivative at the identity,
+#: nor has a distance where two points are in one place.
+WITHOUT_KINKS = ("identity", "coincident")
+
+
 def at_extremes(
     subject: Subject, rule: Rule, reported: set[str]
 ) -> tuple[list[Finding], list[str]]:
@@ -372,8 +377,8 @@ def _compare_with_slopes(
         stride = max(1, len(bad) // looked_at)
         for where in bad[::stride][:looked_at]:
             seen = slopes.at(index, where)
-            if extreme is not None and extreme.name == "identity" and _has_kink(seen, joint):
-                continue  # the angle of a rotation has none there
+            if extreme is not None and extreme.name in WITHOUT_KINKS and _has_kink(seen, joint):
+                continue
             if seen.finite_for(complex(dense[tuple(where)].item())):
                 there = values[index][tuple(where)]
                 severity = _severity(extreme, seen, joint)

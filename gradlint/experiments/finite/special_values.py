@@ -145,6 +145,26 @@ def identity(
     return _each(values, ranges, turned_back)
 
 
+def coincident(
+    values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
+) -> list[torch.Tensor] | None:
+    """Two rows of each input equal, and the first row of those as wide as an input before them
+    equal to that one's: points in one place. Square matrices stay: they would be singular."""
+    first: dict[tuple[int, torch.dtype], torch.Tensor] = {}
+
+    def met(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
+        wide = value.dim() >= 2 and value.shape[-1] > 1 and value.shape[-2] > 1
+        if not wide or not allowed.equal or value.shape[-1] == value.shape[-2]:
+            return None
+        found = value.clone()
+        kind = value.shape[-1], value.dtype
+        found[..., 0, :] = first.setdefault(kind, found.reshape(-1, value.shape[-1])[0].clone())
+        found[..., 1, :] = found[..., 0, :]
+        return found
+
+    return _each(values, ranges, met)
+
+
 def _identity_like(value: torch.Tensor) -> torch.Tensor | None:
     """The identity in the shape of rotations, None if ``value`` holds none."""
     size = value.shape[-1] if value.dim() and value.is_floating_point() else 0
