@@ -59,6 +59,12 @@ _NEEDS_MODULE = (
     r"'int' object has no attribute '(parameters|named_parameters|modules|children|weight)'"
 )
 
+#: Words of PyTorch where something else than an integer is used as a size.
+_NEEDS_SIZE = re.compile(
+    r"received an invalid combination of arguments - got \(.*\b(?:str|float)\b"
+    r"|must be (?:tuple of ints|int), ?(?:but found element of type|but got|not) (?:str|float)\b"
+)
+
 #: Guesses after which errors lead to no further ones (heuristic: three kinds of two arguments).
 _MOST_TRIED = 24
 
@@ -82,7 +88,7 @@ _BY_NAME: tuple[tuple[str, Any], ...] = (
     (r"vocab|num_embeddings|n_tokens", 10),
     (r"classes|n_?class", 5),
     (r"^bits?$|n_?bits|bit_?width", 8),
-    (r"reduction|reduce", "mean"),
+    (r"reduction|reduce(?!d)", "mean"),
     (r"(^|_)mode$", "nearest"),
     (r"^device$", "cpu"),
 )  # fmt: skip
@@ -182,7 +188,10 @@ def _mended(values: dict[str, Any], error: BaseException) -> Iterator[dict[str, 
         if repr(floating) != repr(values):
             yield floating
     for name, value in values.items():
-        if type(value) is int and re.search(_NEEDS_SEQUENCE, words):
+        if type(value) in (str, float) and _NEEDS_SIZE.search(words):
+            taken = [other for other in values.values() if type(other) is int]
+            yield values | {name: max(taken, default=1) + 1}
+        elif type(value) is int and re.search(_NEEDS_SEQUENCE, words):
             yield values | {name: [value, value + 1]}
         elif type(value) in (int, list) and re.search(_NEEDS_MODULE, words):
             many = type(value) is list

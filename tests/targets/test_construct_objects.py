@@ -7,6 +7,7 @@ import itertools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import torch
@@ -562,3 +563,39 @@ def test_what_a_constructor_raises_tells_what_a_guess_lacks() -> None:
     assert (type(values["size"]), type(values["inside"])) == (int, nn.Linear)
     with pytest.raises(LoadError, match="none of"):
         construct(NeverMade)
+
+
+class Excites(nn.Module):
+    def __init__(self, channels, reduced):
+        super().__init__()
+        self.down = nn.Parameter(torch.randn(reduced, channels))
+        self.up = nn.Parameter(torch.randn(channels, reduced))
+
+
+class NamedOtherwise(nn.Module):
+    """Its names are those of a number and of a name, by their usual meaning."""
+
+    def __init__(self, power, reduction):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(reduction, power))
+
+
+class Loss(nn.Module):
+    def __init__(self, classes, reduction):
+        super().__init__()
+        assert reduction in ("mean", "sum")
+        self.weight = nn.Parameter(torch.ones(classes))
+
+
+@pytest.mark.parametrize(
+    ("cls", "values"),
+    [
+        (Excites, {"channels": 4, "reduced": 3}),
+        (NamedOtherwise, {"power": 2, "reduction": 3}),
+        (Loss, {"classes": 5, "reduction": "mean"}),
+    ],
+)
+def test_names_and_numbers_become_sizes_where_pytorch_asks_for_them(
+    cls: type[nn.Module], values: dict[str, Any]
+) -> None:
+    assert construct(cls)[1] == values
