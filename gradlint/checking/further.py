@@ -40,6 +40,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
 from gradlint.experiments.preconditions import why_not_measurable, why_not_run
 from gradlint.experiments.shape.compared_gradients import returned_shapes
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.uneven_inputs import unequal_elements
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import (
     axes_from_behind,
@@ -359,11 +360,24 @@ class FurtherSamples:
             elsewhere, other = self._first_taken(designed.alternatives[::-1], designed)
             if elsewhere.verdict in (RIGHT, WRONG):
                 seen, sample = elsewhere, other
+        if seen.verdict == RIGHT and designed.moved:
+            seen = self._judged_unequal(seen, sample, designed.op)
         if designed.only_if_seen and _same(seen.outputs, self.subject.run.outputs):
             seen.verdict = REFUSED
         if designed.unlike is not None and self._is_alike(designed.unlike, sample, seen):
             seen.verdict = REFUSED
         return seen, sample
+
+    def _judged_unequal(
+        self, seen: JudgementElsewhere, sample: Sample, op: Op | None
+    ) -> JudgementElsewhere:
+        """What is seen once the elements of a parameter differ that are all equal, as a weight of
+        ones, which a gradient may leave out: as GL401 looks at it at the first sample."""
+        unequal = unequal_elements(seen.subject)
+        if not unequal:
+            return seen
+        elsewhere = judge_at_other_inputs(self.subject, sample, op, values=unequal)
+        return elsewhere if elsewhere.verdict == WRONG else seen
 
     def _is_alike(self, op: Op, sample: Sample, seen: JudgementElsewhere) -> bool:
         """Whether another form of the op returns the same at ``sample``, or nothing."""

@@ -160,10 +160,13 @@ def _bound(failed: FailedAttempt, wanted: set[str]) -> Iterator[Plan]:
 
 
 def _saved(failed: FailedAttempt, index: int) -> Iterator[Plan]:
-    """Argument ``index`` of ``save_for_backward`` becomes a tensor."""
+    """Argument ``index`` of ``save_for_backward`` becomes a tensor: of numbers, where it was a
+    fraction, for which no integer stands because backward then has no gradient to return."""
     for name, evidence in failed.evidence.items():
         if evidence.saved == index and name in failed.plan.names:
-            yield from _to(failed, name, ("tensor", "index"), 0.1)
+            now = failed.plan.guess(name)
+            fraction = isinstance(now, ValueGuess) and type(now.value) is float
+            yield from _to(failed, name, ("tensor",) if fraction else ("tensor", "index"), 0.1)
 
 
 def _closing(plan: Plan) -> Iterator[Plan]:

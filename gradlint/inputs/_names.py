@@ -272,8 +272,11 @@ def kinds(name: str) -> dict[str, float]:
 
 
 def rank_weights(name: str) -> dict[int, float]:
-    """Ranks that a tensor of this name usually has, likeliest first, each with its weight."""
-    found: tuple[int, ...] = _first(_RANKS, name, ())
+    """Ranks that a tensor of this name usually has, likeliest first, each with its weight; a
+    capital, such as ``S``, stands for a matrix or a spectrum, not for the scale ``s``."""
+    bare = name.strip("_")
+    capital = len(bare) == 1 and bare.isupper()
+    found: tuple[int, ...] = () if capital else _first(_RANKS, name, ())
     return {rank: 1.5 - 0.4 * position for position, rank in enumerate(found)}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -190,3 +192,59 @@ def test_what_a_function_inside_has_no_gradient_for_is_rather_a_number():
         assert item.ordered_kinds()[0] == ("tensor", 0.0)
     read_returned_to(_backward, passed)
     assert [item.ordered_kinds()[0][0] for item in passed] == ["tensor", "float", "tensor"]
+
+
+class Discounted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, S, r):
+        ctx.save_for_backward(S, r)
+        return S * torch.exp(-r)
+
+    @staticmethod
+    def backward(ctx, g):
+        (_, r) = ctx.saved_tensors
+        return g * torch.exp(-r), None
+
+
+def discounted(spot, rate):
+    """spot (N,), rate () -> values (N,)"""
+    return Discounted.apply(spot, rate)
+
+
+def test_a_rate_without_a_gradient_is_still_no_integer():
+    sample = infer(from_object(discounted), 0)[0]
+    spot, rate = sample.args
+    assert (spot.dim(), rate.dim()) == (1, 0)
+    assert (rate.dtype, rate.requires_grad) == (torch.float64, True)
+
+
+class Decibels(torch.autograd.Function):
+    """Of a power spectrogram."""
+
+    @staticmethod
+    def forward(ctx, S):
+        ctx.save_for_backward(S)
+        return 10 * S.clamp(min=1e-10).log10()
+
+    @staticmethod
+    def backward(ctx, g):
+        (S,) = ctx.saved_tensors
+        return g * (S > 1e-10) * 10 / (math.log(10) * S.clamp(min=1e-10))
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * s, (g * x).sum()
+
+
+def test_a_capital_has_axes_and_a_scale_may_have_none():
+    (S,) = infer(from_object(Decibels), 0)[0].args
+    assert S.dim() > 0
+    assert infer(from_object(Scaled), 0)[0].args[1].dim() == 0

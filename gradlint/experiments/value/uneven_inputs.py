@@ -30,11 +30,7 @@ MOST_ALONE = 4
 def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
     """Findings of ``rule`` where gradients are wrong once equal elements differ."""
     inputs = subject.problem.inputs
-    moved = {
-        position: value
-        for position, item in enumerate(inputs)
-        if (value := _moved(subject, position, item)) is not None
-    }
+    moved = unequal_elements(subject)
     if not moved or not affords_another(subject, subject.plan.reserved):
         return []
     seen = judge_at_other_inputs(subject, subject.sample, values=moved)
@@ -62,6 +58,15 @@ def judge_unequal_elements(subject: Subject, rule: Rule) -> list[Finding]:
         more = f"; {said}" if said else ""
         finding.cause_text = f"argument left out: where {equal} the gradient is right{more}"
     return findings
+
+
+def unequal_elements(subject: Subject) -> dict[int, torch.Tensor]:
+    """Position → other values, for each input that is one number throughout."""
+    return {
+        position: value
+        for position, item in enumerate(subject.problem.inputs)
+        if (value := _moved(subject, position, item)) is not None
+    }
 
 
 def _moved(subject: Subject, position: int, item: Input) -> torch.Tensor | None:
