@@ -45,6 +45,10 @@ _COMPARED_WITH_TEXT = 4.0
 #: what the other tensors suggest, less than what is unpacked or asserted).
 NUMBERED = 3.0
 
+#: Of the number of axes with which code takes components of a tensor, each time (heuristic: twice
+#: outweighs a name).
+OF_COMPONENTS = 0.3
+
 
 class Reader(Calls):
     """Reads one function body; see :class:`~gradlint.inputs._statements.References`."""
@@ -139,6 +143,8 @@ class Reader(Calls):
         if len(index) > 1:
             owner.say("any", 2.0)
             owner.at_least(sum(not self._adds_no_axis(item) for item in index))
+            if _takes_components(index):
+                owner.rank(len(index), OF_COMPONENTS)
             if _is_vector_between_new_axes(index):
                 owner.rank(1, ALONG_ONE_AXIS)
         else:
@@ -337,6 +343,16 @@ class Reader(Calls):
             elif isinstance(node.op, ast.Invert):
                 found.say("mask", 2.0)
         self.generic_visit(node)
+
+
+def _takes_components(index: list[ast.expr]) -> bool:
+    """Whether a subscript takes components of each row: ``[:, :2]``, ``[:, 2:]``, ``[:, 0]``."""
+    *before, last = index
+    if not before or not all(map(is_whole, before)):
+        return False
+    bounds = [last.lower, last.upper] if isinstance(last, ast.Slice) else [last]
+    known = [literal(bound) for bound in bounds if bound is not None]
+    return bool(known) and all(found and type(value) is int for found, value in known)
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

@@ -35,6 +35,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
     is_said_or_handled,
     own_state_has,
 )
+from gradlint.experiments.layout.sliced_axes import rest_was_one_element
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
 from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread_axes
 from gradlint.experiments.rounding_only import changes_as_much
@@ -118,7 +119,8 @@ class SizeTrial:
             does not check it.
         other_function: whether forward computes another function there than at the sample.
         unmeant: whether forward broadcasts there with something of the op's own that keeps its
-            size, or inputs that were guessed with each other, and nothing says that this is meant.
+            size, or inputs that were guessed with each other, and nothing says that this is meant;
+            or whether a rest of one element that broadcast at the sample has several.
         degenerate: whether forward runs out of the size there: a clamp to an empty range, an
             index that falls below zero, or a singular matrix that it solves with.
         rounding: whether what differs there is nothing but rounding error.
@@ -301,6 +303,7 @@ class SizeTrials:
             )
             noted.length_guessed = self._is_guessed_length(noted, sizes)
             if noted.faulty:
+                noted.unmeant |= rest_was_one_element(self.subject, noted.judgement.subject.sample)
                 noted.degenerate = is_degenerate(self.subject, noted.judgement.subject.sample)
                 noted.rounding = self._is_rounding(noted.judgement)
         return noted
