@@ -13,6 +13,14 @@ _SURROGATE = re.compile(
     r"(?i)(?P<through>\bstraight[-_ ]?through)|(?P<short>(?-i:\bSTE\b))|(?P<stands>\bsurrogate)"
 )
 
+#: Methods that are defined by their surrogate: LSQ (Esser et al. 2020), PACT (Choi et al. 2018),
+#: DoReFa (Zhou et al. 2016), BinaryConnect (Courbariaux et al. 2015), XNOR-Net (Rastegari et al.
+#: 2016).
+_METHODS = re.compile(
+    r"(?i:\blearned step[- ]size quanti[sz])|\bLSQ\+?(?!\w)|\bPACT\b|\bDoReFa\b|\bBinaryConnect\b"
+    r"|\bXNOR-?Net\b"
+)
+
 #: What else is called a surrogate: what has a gradient, and not the gradient.
 _ANOTHER = re.compile(
     r"(?i)s?[- ](?:\w+[- ])?(?:loss|objective|model|likelihood|posterior|problem|risk|cost|process"
@@ -71,7 +79,9 @@ def tells_of_surrogate(text: str, *, of_backward: bool = False) -> bool:
         of_backward: whether they stand in backward, where what goes straight through is a gradient.
     """
     for sentence in _SENTENCE.split(text):
-        if _OF_ANOTHER.search(" ".join(sentence.split())):
+        whole = " ".join(sentence.split())
+        method = _METHODS.search(whole)
+        if _OF_ANOTHER.search(whole) or (method and not _NOT.search(whole[: method.start()])):
             return True
         for found in _SURROGATE.finditer(sentence):
             before, after = sentence[: found.start()], sentence[found.end() :]

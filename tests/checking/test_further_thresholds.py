@@ -405,3 +405,46 @@ def test_a_guard_that_gradlint_made_large_is_information():
     assert (finding.code, finding.severity) == ("GL401", "info")
     assert finding.grounds.explained == "guard"
     assert (finding.sample or "").startswith("with eps=0.1, where values are 0.0")
+
+
+class Pairs(Function):
+    @staticmethod
+    def forward(ctx, x, cutoff):
+        ctx.save_for_backward(x)
+        ctx.cutoff = cutoff
+        r2 = x.square().sum(-1)
+        return 1 / r2 if cutoff is None else (r2 < cutoff**2) / r2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        r2 = x.square().sum(-1)
+        if ctx.cutoff is not None:
+            g = g * (r2 < ctx.cutoff**2)
+        return -2 * (g / r2**2)[:, None] * x, None
+
+
+class PairsBeyondTheCutoff(Pairs):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return -2 * (g / x.square().sum(-1) ** 2)[:, None] * x, None
+
+
+def pairs(x: torch.Tensor, cutoff: float | None = None) -> torch.Tensor:
+    """Energies of pairs by their distances x (N, 3), zero beyond the cutoff."""
+    return Pairs.apply(x, cutoff)
+
+
+def pairs_beyond_the_cutoff(x: torch.Tensor, cutoff: float | None = None) -> torch.Tensor:
+    """Energies of pairs by their distances x (N, 3), zero beyond the cutoff."""
+    return PairsBeyondTheCutoff.apply(x, cutoff)
+
+
+def test_where_a_cutoff_leaves_nothing_there_is_no_staircase():
+    """All distances are beyond it, so that forward is zero: that is no step with a surrogate."""
+    assert red(check(pairs)) == []
+    finding = check(pairs_beyond_the_cutoff).findings[0]
+    assert (finding.code, finding.severity) == ("GL401", "error")
+    assert "surrogate" not in finding.cause_text
+    assert "straight-through" not in finding.cause_text

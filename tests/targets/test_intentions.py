@@ -29,6 +29,9 @@ SURROGATES = (
     "Heaviside spike with the derivative of a fast sigmoid (SuperSpike).",
     "Rounding, with the gradient of the identity",
     "hard=True: one-hot forward, the soft sample's gradient",
+    "Learned step size quantisation (Esser et al. 2020)",
+    "LSQ weights, per channel",
+    "PACT activation with a learnt bound",
 )
 #: Texts that speak of forward, of something else, or deny it.
 OTHERS = (
@@ -36,6 +39,8 @@ OTHERS = (
     "What is small goes straight through.",
     "Two convolutions and a straight-through path.",
     "The clipped surrogate objective of PPO.",
+    "Rounds to levels, not LSQ.",
+    "Solves min |Ax - b| (LSQR), a pact between speed and accuracy.",
     "Gradient of the surrogate loss for a hinge.",
     "Surrogate log-likelihood of the model.",
     "Rounds softly, with its true gradient in place of a straight-through one.",

@@ -33,7 +33,11 @@ from gradlint.experiments.value.left_out import (
     Stepping,
 )
 from gradlint.experiments.value.said_of_gradients import says_surrogate
-from gradlint.experiments.value.usual_surrogates import passed_through, usual_surrogates
+from gradlint.experiments.value.usual_surrogates import (
+    passed_through,
+    returns_one_number,
+    usual_surrogates,
+)
 from gradlint.model.report import Explanation, Finding
 from gradlint.model.sample import Sample
 from gradlint.numerics.judge import judge
@@ -54,6 +58,8 @@ def soften_inner_surrogates(subject: Subject, findings: Sequence[Finding]) -> No
     wrong = [item for item in findings if item.severity == "error" and not item.grounds.explained]
     if not wrong or subject.op.function is not None or applies_in_cpp():
         return
+    if subject.sample.moved and returns_one_number(subject):
+        return  # with that option nothing is left of what forward computes: these are no steps
     for omitted in (Stepping, RoundingInside, PassingOn, Documented):
         seen = omitted()
         names = {item.input or "" for item in wrong} if _is_right(subject, wrong, seen) else set()

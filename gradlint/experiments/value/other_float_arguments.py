@@ -131,6 +131,14 @@ def with_defaults(subject: Subject) -> Sample:
     return replace(sample, args=(*sample.args, *(p.default for p in added)))
 
 
+def with_other_floats(subject: Subject) -> Sample | None:
+    """The sample with other values of all its float arguments; None where it has none."""
+    sample = with_defaults(subject)
+    names = {name: value for name, value in _leaves(subject, sample) if _moves(value)}
+    moved = {name: _moved(value, FACTORS[0]) for name, value in names.items()}
+    return with_values(subject, sample, moved) if moved else None
+
+
 def _moves(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 

@@ -22,17 +22,26 @@ FACTORS = (1.0, 3.0, 30.0, -3.0, -30.0)
 ROUNDINGS = 1e3
 
 
-def is_bump_over_step(subject: Subject, position: int) -> bool:
+def is_bump_over_step(
+    subject: Subject, position: int, threshold: torch.Tensor | None = None
+) -> bool:
     """Whether the gradient of input ``position`` is grad_output times a bump over the step that
-    forward makes. Two forward and two backward calls for each factor."""
-    points: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    forward makes. Two forward and two backward calls for each factor.
+
+    Args:
+        threshold: where the step is, if elements have thresholds of their own; of a shape that
+            broadcasts to that of the input.
+    """
+    points: list[tuple[torch.Tensor, ...]] = []
     names = [item.name for item in subject.run.outputs if item.differentiable]
     try:
         for factor in FACTORS:
             seen = _at(subject, position, factor, names)
             if seen is None:
                 return False
-            points.append(seen)
+            x, y, slope = seen
+            shift = torch.zeros_like(x) if threshold is None else threshold.to(x)
+            points.append(tuple(part.reshape(-1) for part in (x - shift, y, slope)))
     except (OpRaised, RuntimeError):
         return False
     x, y, slope = (torch.cat(parts) for parts in zip(*points, strict=True))
@@ -68,4 +77,4 @@ def _at(
     first, second = slopes
     if not torch.allclose(first, second, rtol=1e-6, atol=1e-12):
         return None
-    return x.reshape(-1), outputs[0].value.detach().reshape(-1), first.reshape(-1)
+    return x, outputs[0].value.detach(), first

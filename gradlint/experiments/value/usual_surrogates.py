@@ -12,7 +12,8 @@ them comes about by accident:
 - the gradient that is passed on as it is, everywhere or between -1 and 1;
 - a bump over a step, and for its threshold the opposite;
 - the derivative of something that forward computes on its way, such as the softmax of which it
-  takes the largest (Jang, Gu & Poole, Categorical reparameterization, ICLR 2017).
+  takes the largest (Jang, Gu & Poole, Categorical reparameterization, ICLR 2017), or of the softmax
+  or sigmoid of that (Maddison, Mnih & Teh, The concrete distribution, ICLR 2017).
 
 What is seen at the sample must hold far beyond it, where bounds matter. A mask that lacks a side, a
 factor, or a gradient at another place is none.
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import torch
 
@@ -30,6 +31,7 @@ from gradlint.experiments.differentiable_maps import first_order
 from gradlint.experiments.forward_under_autograd import through_autograd, values_on_the_way
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.left_out import MOVE, RoundingInside
+from gradlint.experiments.value.other_float_arguments import with_other_floats
 from gradlint.experiments.value.rounding import RoundingAsIdentity
 from gradlint.experiments.value.step_surrogates import is_bump_over_step
 from gradlint.inputs.documentation import prose
@@ -50,7 +52,18 @@ ROUNDINGS = 1e3
 
 
 def usual_surrogates(subject: Subject, wrong: Collection[str]) -> set[str]:
-    """Those of the ``wrong`` inputs of a Function whose gradient is a usual surrogate."""
+    """Those of the ``wrong`` inputs of a Function whose gradient is a usual surrogate, and is one
+    with other numbers among the arguments, too: a temperature of one hides that it is left out."""
+    found = _usual_here(subject, wrong)
+    sample = with_other_floats(subject) if found else None
+    if sample is None:
+        return found
+    there = Subject(subject.op, sample, subject.settings)
+    return _usual_here(there, found) if there.run.gradients is not None else found
+
+
+def _usual_here(subject: Subject, wrong: Collection[str]) -> set[str]:
+    """Those of the ``wrong`` inputs whose gradient is a usual surrogate at the sample."""
     subject = _in_float64(subject)
     names = [item.name for item in subject.problem.inputs]
     asked = [name for name in names if name in wrong]
@@ -59,13 +72,17 @@ def usual_surrogates(subject: Subject, wrong: Collection[str]) -> set[str]:
     ):
         return set()
     flat = {name for name in asked if is_flat(subject, names.index(name))}
+    if flat and returns_one_number(subject, asked):
+        return set()
     try:
         rounds, found = _of_rounding(subject, asked, flat)
         left = [name for name in asked if name in flat and name not in found]
         words = prose(subject.op.function or subject.op.defining)
         for name in [] if rounds else left:
-            if passes_as_identity(subject, name, words) or is_bump_over_step(
-                subject, names.index(name)
+            position = names.index(name)
+            if passes_as_identity(subject, name, words) or any(
+                is_bump_over_step(subject, position, threshold)
+                for threshold in (None, *_thresholds(subject, position))
             ):
                 found.add(name)
         left = [name for name in left if name not in found]
@@ -88,6 +105,25 @@ def _in_float64(subject: Subject) -> Subject:
     found = Subject(subject.op, wide, subject.settings)
     runs = found.run.error is None and found.run.gradients is not None
     return found if runs else subject
+
+
+def returns_one_number(subject: Subject, names: Collection[str] | None = None) -> bool:
+    """Whether forward returns one number throughout, here and with the inputs ``names``, or all,
+    far larger: no steps are seen then, as where a mask leaves nothing."""
+    numbers = set()
+    for factor in (1.0, *BEYOND):
+        values = [
+            item.value.detach() * factor
+            if names is None or item.name in names
+            else item.value.detach()
+            for item in subject.problem.inputs
+        ]
+        try:
+            for item in subject.problem.forward(values):
+                numbers |= set(item.value.detach().reshape(-1).tolist())
+        except OpRaised:
+            continue
+    return len(numbers) == 1
 
 
 def _is_coded(subject: Subject, position: int) -> bool:
@@ -293,7 +329,7 @@ def passes_as_identity(subject: Subject, name: str, words: str) -> bool:
 
 def _of_something_on_the_way(subject: Subject, names: Collection[str]) -> set[str]:
     """The inputs whose gradient is the derivative of a value, one and the same, that forward
-    computes on its way."""
+    computes on its way, or of a relaxation of it."""
     positions = [k for k, item in enumerate(subject.problem.inputs) if item.name in names]
     candidates: set[int] | None = None
     for factor in (1.0, *BEYOND):
@@ -302,7 +338,8 @@ def _of_something_on_the_way(subject: Subject, names: Collection[str]) -> set[st
         found = set()
         leaves, passed = values_on_the_way(subject, values, v.shape)
         given = [leaves[k] for k in positions] if leaves else []
-        for place, value in enumerate(passed):
+        relaxed = (form for value in passed for form in _relaxed(subject, value))
+        for place, value in enumerate(relaxed):
             others = torch.autograd.grad(value, given, v, retain_graph=True, allow_unused=True)
             pairs = [(own[k], other) for k, other in zip(positions, others, strict=True)]
             if all(
@@ -315,6 +352,43 @@ def _of_something_on_the_way(subject: Subject, names: Collection[str]) -> set[st
                 found.add(place)
         candidates = found if candidates is None else candidates & found
     return set(names) if candidates else set()
+
+
+def _thresholds(subject: Subject, position: int) -> Iterator[torch.Tensor]:
+    """The values of other inputs that are thresholds of one: forward stays the same where both move
+    alike, and they broadcast to its shape. A forward call for each."""
+    values = subject.problem.values()
+    x = values[position]
+    before = [item.value for item in subject.problem.forward(values)]
+    for k, value in enumerate(values):
+        fits = value.numel() > 1 and value.dtype == x.dtype
+        if k == position or not fits or not _broadcasts(value, x):
+            continue
+        moved = [other + 0.5 if j in (k, position) else other for j, other in enumerate(values)]
+        after = [item.value for item in subject.problem.forward(moved)]
+        if all(map(torch.equal, before, after)):
+            yield value.detach()
+
+
+def _broadcasts(value: torch.Tensor, to: torch.Tensor) -> bool:
+    """Whether the shape of ``value`` broadcasts to that of ``to``."""
+    try:
+        return torch.broadcast_shapes(value.shape, to.shape) == to.shape
+    except RuntimeError:
+        return False
+
+
+def _relaxed(subject: Subject, value: torch.Tensor) -> Iterator[torch.Tensor]:
+    """``value``, of which forward may take the largest or the sign, and what stands for these where
+    a gradient is wanted: the softmax along the last axis, and the sigmoid, at the temperature or of
+    the slope that is a number among the arguments (Jang, Gu & Poole 2017; Maddison et al. 2017)."""
+    yield value
+    given = [abs(float(n)) for _, n in subject.arguments() if type(n) in (int, float) and n]
+    for number in given or [1.0]:
+        if value.dim():
+            yield (value / number).softmax(-1)
+        yield (value * number).sigmoid()
+        yield (value / number).sigmoid()
 
 
 def _is_opposite(subject: Subject, name: str, known: Collection[str]) -> bool:

@@ -132,6 +132,7 @@ from gradlint.experiments.value.layout_at_fault import layout_at_fault
 from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.of_backward_alone import of_backward_alone
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
+from gradlint.experiments.value.quantized_codes import soften_codes
 from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.subspaces import soften_subspaces
@@ -143,6 +144,7 @@ from gradlint.experiments.value.surrogates import (
 from gradlint.experiments.value.symmetric_inputs import question_symmetry
 from gradlint.experiments.value.tangent_spaces import soften_tangents
 from gradlint.experiments.value.uneven_inputs import judge_unequal_elements
+from gradlint.experiments.value.usual_surrogates import returns_one_number
 from gradlint.model.report import CheckVerdict, Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.numerics.decide import Decision
@@ -219,6 +221,7 @@ def _measured(subject: Subject, declared: set[str]) -> Outcome:
     nonlinear_inputs = {finding.input for finding in nonlinear}
     findings = [item for item in findings if item.input not in nonlinear_inputs] + nonlinear
     soften_surrogates(subject, findings)
+    soften_codes(subject, findings)
     soften_tangents(subject, findings)
     soften_subspaces(subject, findings)
     name_gradient_stops(subject, findings)
@@ -287,6 +290,10 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     cause = (
         tolerance_cause(subject) if by_tolerance else layout_at_fault(subject, index) or found.cause
     )
+    steps = cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text
+    if steps and subject.sample.moved and returns_one_number(subject):
+        # Nothing is left of what forward computes: that is no staircase.
+        cause, steps = None, False
     help_text = (
         cause.help
         if cause
@@ -306,7 +313,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     if len(outputs) > 1:
         found.numbers["outputs"] = outputs
     severity: Severity = "error"
-    if cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text:
+    if steps:
         # An option such as `hard` asks for a surrogate.
         severity = "info" if subject.sample.moved else "warning"
     finding = subject.finding(

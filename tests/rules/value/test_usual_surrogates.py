@@ -220,6 +220,58 @@ class FiresLower(Fires):
         return slope, -opposite
 
 
+class FiresEach(Function):
+    """A step at a threshold for each column."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, threshold: Tensor, slope: float) -> Tensor:
+        ctx.save_for_backward(x, threshold)
+        ctx.slope = slope
+        return (x >= threshold).to(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, threshold = ctx.saved_tensors
+        bump = grad / (1 + ctx.slope * (x - threshold).abs()) ** 2
+        return bump, -bump.sum(0), None
+
+
+class FiresElsewhere(FiresEach):
+    """The bump is over zero, and not over the threshold."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        bump = grad / (1 + ctx.slope * ctx.saved_tensors[0].abs()) ** 2
+        return bump, -bump.sum(0), None
+
+
+class Chosen(Function):
+    """The largest of logits with noise, one-hot, with the derivative of their softmax."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, noise: Tensor, tau: float) -> Tensor:
+        ctx.save_for_backward(x, noise)
+        ctx.tau = tau
+        best = (x + noise).argmax(-1, keepdim=True)
+        return torch.zeros_like(x).scatter(-1, best, 1.0)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, noise = ctx.saved_tensors
+        p = ((x + noise) / ctx.tau).softmax(-1)
+        found = p * (grad - (grad * p).sum(-1, keepdim=True)) / ctx.tau
+        return found, found, None
+
+
+class ChosenWithoutTau(Chosen):
+    """Right at the sample, where the temperature is one."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        found, _, _ = Chosen.backward(ctx, grad)
+        return found * ctx.tau, found * ctx.tau, None
+
+
 class Wraps(Function):
     """Not flat: the slope is one, and zero is the gradient with rounding as the identity."""
 
@@ -255,6 +307,10 @@ def one(value: float) -> Tensor:
     return torch.tensor([value], dtype=torch.float64, requires_grad=True)
 
 
+def row() -> Tensor:
+    return torch.tensor([0.6, -0.4, 0.2, -0.9], dtype=torch.float64, requires_grad=True)
+
+
 def told(op: type[Function]) -> type[Function]:
     return type(f"{op.__name__}STE", (op,), {})
 
@@ -279,6 +335,10 @@ def told(op: type[Function]) -> type[Function]:
         (StepsReversed, (one(0.3), 0.25), {"x": "warning", "step": "warning"}),
         (Fires, (one(0.1),), {"x": "usual", "threshold": "usual"}),
         (FiresLower, (one(0.1),), {"x": "warning", "threshold": "warning"}),
+        (FiresEach, (row(), 4.0), {"x": "usual", "threshold": "usual"}),
+        (FiresElsewhere, (row(), 4.0), {"x": "warning", "threshold": "warning"}),
+        (Chosen, (numbers(3, 4), 1.0), {"x": "usual", "noise": "usual"}),
+        (ChosenWithoutTau, (numbers(3, 4), 1.0), {"x": "warning", "noise": "warning"}),
         (Wraps, (), {"x": "error"}),
         (NearestImage, (), {"x": "error"}),
     ],
