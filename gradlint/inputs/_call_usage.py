@@ -236,6 +236,7 @@ class Calls(Statements):
         if name == "arange":
             alone = len(call.args) == 1 and key == 0
             found.say("int", _RANGE if alone else _COUNTED)
+            found.sliced |= alone or key in (1, "end")
         if name == "sparse_coo_tensor":
             self._of_sparse(found, call, key)
 

@@ -91,7 +91,8 @@ class Evidence:
         chosen: whether its values are keys of a table in the code, some of which are known.
         signed: whether the code asks which of its elements are below zero.
         sized: whether an axis is made as long as it says, as in ``x.new_zeros(n, 3)``.
-        sliced: whether the code takes the elements up to it, so that it is no axis.
+        sliced: whether the code takes the elements up to it, or counts up to it, so that it is no
+            axis.
         either_sign: whether the code takes it below zero as well as above, for a number.
         batched: whether the code indexes it behind any number of axes, as in ``x[..., 1:]``.
         bounds: that its values keep beside other arguments, sizes and numbers.

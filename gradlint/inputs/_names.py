@@ -196,6 +196,12 @@ _DOMAINS = (
         "positive",
     ),
     (" ".join(QUANTITIES), "positive"),
+    # Numbers that are the sizes of something.
+    (
+        "half_* extent extents *_extent *_extents *_size *_sizes *_width *_widths *_radius "
+        "*_radii *_height *_heights",
+        "positive",
+    ),
     ("lam lamb lambd lmbda lambda_", "nonnegative"),
     ("p prob probs probability probabilities *_prob *_probs", "unit"),
     (_INCREASING, "ordered"),

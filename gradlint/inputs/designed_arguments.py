@@ -483,8 +483,15 @@ def _most_of(evidence: Evidence, now: Any) -> int:
     for, within limits."""
     if isinstance(now, (str, enum.Enum)) or evidence.chosen:
         return MOST_NAMES
-    compared = [value for value in evidence.values if type(value) is type(now) is float]
+    compared = _of_its_type(evidence.values, now) if type(now) is float else []
     return max(MOST_VALUES, min(len(compared), MOST_COMPARED))
+
+
+def _of_its_type(values: Sequence[Any], now: Any) -> list[Any]:
+    """Those of ``values`` that an argument which is ``now`` may have: a float that the code
+    compares with a whole number may be that number."""
+    whole = [float(v) if type(v) is int and type(now) is float else v for v in values]
+    return [value for value in whole if type(value) is type(now)]
 
 
 def values_for(
@@ -496,7 +503,7 @@ def values_for(
         known: those the code compares it with.
         sliced: whether forward takes elements up to it: it is no axis.
     """
-    alike = [value for value in known if type(value) is type(now)]
+    alike = _of_its_type(known, now)
     found: list[Any] = []
     match now:
         case bool():

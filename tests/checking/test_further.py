@@ -392,6 +392,8 @@ def of_a_kind(ctx, x, alpha=1.0):
     ctx.alpha = alpha
     if alpha == 0.0:
         return x.square().log1p()
+    if alpha == 2:
+        return x.sin()
     return x if alpha == float("inf") else x * x * alpha
 
 
@@ -399,6 +401,8 @@ def of_a_kind_right(ctx, g):
     (x,) = ctx.saved_tensors
     if ctx.alpha == 0.0:
         return 2 * g * x / (1 + x * x), None
+    if ctx.alpha == 2:
+        return g * x.cos(), None
     return g if ctx.alpha == float("inf") else 2 * g * x * ctx.alpha, None
 
 
@@ -409,7 +413,7 @@ def of_a_kind_wrong(ctx, g):
 
 def test_numbers_that_have_code_of_their_own_are_tried():
     tried = {item.label: item.verdict for item in check(op(of_a_kind, of_a_kind_right)).tried}
-    assert [tried[f"with alpha={value}"] for value in ("0.0", "inf")] == ["right", "right"]
+    assert [tried[f"with alpha={value}"] for value in ("0.0", "2.0", "inf")] == ["right"] * 3
     (found, *_) = red(check(op(of_a_kind, of_a_kind_wrong)))
     assert found == ("GL401", "wrong gradient for `x` with alpha=0.0")
 

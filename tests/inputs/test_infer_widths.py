@@ -30,6 +30,25 @@ class Turned(torch.autograd.Function):
         return g, None, None
 
 
+class TurnedByAngles(torch.autograd.Function):
+    """Turns the first channels, of which there are as many as are counted."""
+
+    @staticmethod
+    def forward(ctx, x, positions, rotary_dim):
+        rate = 100.0 ** (-torch.arange(0, rotary_dim, 2).to(x) / rotary_dim)
+        angle = positions[:, None] * rate
+        ctx.cos, ctx.sin = angle.cos(), angle.sin()
+        a, b, rest = x.split((angle.shape[1], angle.shape[1], x.shape[1] - 2 * angle.shape[1]), 1)
+        return torch.cat((a * ctx.cos - b * ctx.sin, a * ctx.sin + b * ctx.cos, rest), 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        n = ctx.cos.shape[1]
+        a, b, rest = g.split((n, n, g.shape[1] - 2 * n), 1)
+        turned = torch.cat((a * ctx.cos + b * ctx.sin, b * ctx.cos - a * ctx.sin, rest), 1)
+        return turned, None, None
+
+
 class Summed(torch.autograd.Function):
     """A sum along one axis."""
 
@@ -47,6 +66,32 @@ def test_what_elements_are_taken_up_to_is_a_width():
     x, width, _ = infer(from_object(Turned))[0].args
     assert width == 4
     assert x.shape[-1] >= 4
+
+
+def test_what_is_counted_up_to_is_a_width():
+    x, _, width = infer(from_object(TurnedByAngles), 0)[0].args
+    assert width == 4
+    assert x.shape[1] >= 4
+
+
+class OfBox(torch.autograd.Function):
+    """Distances of points (N, D) to a box, half_size (D,)."""
+
+    @staticmethod
+    def forward(ctx, points, half_size):
+        ctx.save_for_backward(points)
+        return (points.abs() - half_size).sum(-1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (points,) = ctx.saved_tensors
+        return g[:, None] * points.sign(), -g.sum().expand(points.shape[1])
+
+
+def test_sizes_of_things_are_positive():
+    points, half_size = infer(from_object(OfBox), 0)[0].args
+    assert float(half_size.detach().min()) > 0.0
+    assert float(points.detach().min()) < 0.0
 
 
 def test_what_is_summed_along_is_an_axis():
