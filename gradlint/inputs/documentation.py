@@ -272,14 +272,14 @@ def documented_nonzero(text: str, name: str) -> bool:
 
 
 def documented_from_one(text: str, name: str) -> bool:
-    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1" or
-    "1 <= n <= N"."""
+    """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1", "n, at
+    least 1" or "1 <= n <= N"."""
     own = rf"(?<![\w.]){re.escape(name)}\b`*"
     shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
     begins = (
         r"\s*(?:(?:is|are|lies?)\s+)?(?:in|from|between)\s*[\[{]?\s*1\s*(?:\.\.|…|,|to\b|and\b|-|–)"
     )
-    least = r"\s*(?:>=\s*1|≥\s*1|>\s*0)(?![\d.])"
+    least = r"\s*(?:(?:is|are|must be)\s+)?(?:>=\s*1|≥\s*1|>\s*0|at least (?:1|one))(?![\d.]*\d)"
     before = r"(?<![\w.])(?<![-+*/])(?<![-+*/]\s)(?:1\s*(?:<=|≤)|0\s*<)\s*`*"
     one = rf"\b(?:every|each|all)\s+{re.escape(name.rstrip('0123456789').rstrip('s'))}s?\b{least}"
     return re.search(rf"(?i){own}{shape}(?:{begins}|{least})|{before}{own}|{one}", text) is not None

@@ -132,10 +132,12 @@ def worded(text: str) -> list[str]:
     return [domain for domain, pattern in WORDS if re.search(pattern, lowered)]
 
 
-#: Names of what is never zero: prices, times that are left, masses, widths of distributions.
+#: Names of what is never zero: prices, times that are left, masses, widths and other parameters of
+#: distributions.
 QUANTITIES = (
     *("sigma", "spot", "strike", "expiry", "maturity", "vol", "volatility"),
     *("mass", "masses", "radius", "radii"),
+    *("disp", "dispersion", "concentration", "lengthscale", "length_scale", "bandwidth"),
 )
 
 

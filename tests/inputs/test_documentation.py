@@ -437,6 +437,9 @@ def test_all_arguments_but_some_are_constants(text: str, name: str, said: bool):
 
 def test_lengths_that_are_one_at_least():
     assert documented_from_one("lengths  B  every length >= 1", "lengths")
+    assert documented_from_one("lengths: (B,), at least 1. -> (B,)", "lengths")
+    assert documented_from_one("lengths must be at least one", "lengths")
+    assert not documented_from_one("lengths: (B,), at least 10", "lengths")
     assert not documented_from_one("lengths  B  every length >= 0", "lengths")
     assert not documented_from_one("lengths  B  every width >= 1", "lengths")
 

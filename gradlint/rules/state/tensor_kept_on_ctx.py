@@ -6,8 +6,9 @@ Tensors in attributes of `ctx`. An output there closes a reference cycle: the ou
 and the node holds the output, so that the graph outlives everything that the user deletes until the
 garbage collector runs, if it ever does. This is measured with the collector switched off. An input
 there is kept after backward for as long as the output lives; changing it in place goes unnoticed;
-saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor or a mask is a
-note, and so is what a Function that this one calls has saved in a context of its own.
+saved-tensor hooks (offloading, checkpointing) do not see it. An intermediate tensor, a mask, or an
+output without a gradient (such as indices) is a note, and so is what a Function that this one calls
+has saved in a context of its own.
 
 Cost: 1 forward and 1 backward call, shared with GL606.
 
@@ -101,7 +102,9 @@ def probe(subject: Subject) -> Outcome:
     findings = []
     held = [item for item in lifetime.held if item.kin == "output"]
     inside = [item for item in lifetime.held if item.saved_inside]
-    if held and all(item in inside for item in held):
+    # One without a gradient has no node either: it closes no cycle.
+    plain = {output.name for output in subject.run.outputs if not output.differentiable}
+    if held and all(item in inside or item.name in plain for item in held):
         findings.append(_kept(subject, held, "info"))
     elif lifetime.survived and held:
         findings.append(_cycle(subject, held))

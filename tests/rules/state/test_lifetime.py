@@ -49,6 +49,29 @@ def on(**values: Callable[[torch.Tensor, torch.Tensor], Any]) -> Callable[..., N
     return keep
 
 
+class Largest(Function):
+    """The largest element and its place, which has no gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        value, place = x.max(-1)
+        ctx.shape, ctx.place = x.shape, place
+        ctx.mark_non_differentiable(place)
+        return value, place
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        return grad.new_zeros(ctx.shape).scatter(-1, ctx.place[..., None], grad[..., None])
+
+
+def test_an_output_without_a_gradient_closes_no_circle(probed: Probed) -> None:
+    (finding,) = probed(RULE, Largest, torch.stack([X, 2 * X])).findings
+    assert (finding.severity, finding.message) == (
+        "info",
+        "`ctx.place` holds the output `output[1]` after backward",
+    )
+
+
 @pytest.mark.parametrize(
     ("keep", "attribute"),
     [
