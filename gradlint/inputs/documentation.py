@@ -550,10 +550,20 @@ def _range_in_words(clause: str) -> Range | None:
     return None
 
 
+#: The dtype of a tensor directly behind its name.
+_DTYPE_AT_ONCE = re.compile(
+    r"\s*[:(\[]\s*(?:torch\.)?(?:(?P<bool>bool(?:ean)?)|u?int(?:8|16|32|64)|long)"
+    r"(?: tensor)?\s*[),\]]"
+)
+
+
 def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
-    """The kind of tensor that ``text`` says ``name`` is, with its shape: "event (N,) bool" gives
-    "mask", "hits: (N, C) int64 successes" gives "index"; "" where it says neither."""
+    """The kind of tensor that ``text`` says ``name`` is, with its shape or at once: "mask" for
+    "event (N,) bool", "index" for "hits: (N, C) int64 successes" and "counts (int64)"; "" where it
+    says neither."""
     for clause in clauses(text, name, names):
+        if at_once := _DTYPE_AT_ONCE.match(clause):
+            return "mask" if at_once["bool"] else "index"
         shape = _ANY_SHAPE.search(clause)
         if shape is None:
             continue

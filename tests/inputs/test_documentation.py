@@ -422,6 +422,21 @@ def test_the_next_line_is_about_others():
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("likelihood of counts (int64) with mean mu", "index"),
+        ("counts: int32, any shape", "index"),
+        ("counts (bool)", "mask"),
+        ("counts (int)", ""),
+        ("counts (N, 64)", ""),
+        ("counts (float64)", ""),
+    ],
+)
+def test_a_dtype_at_once(text: str, expected: str) -> None:
+    assert documented_dtype(text, "counts", ["counts", "mu"]) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "name", "said"),
     [
         ("weight like logits; all but logits are data.", "weight", True),
