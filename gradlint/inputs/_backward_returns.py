@@ -105,15 +105,20 @@ def returns_its_arguments(backward: Callable[..., Any], position: int) -> bool:
 
 def _positions_given(tree: ast.AST, count: int) -> dict[int, bool]:
     """Position → whether some ``return`` gives something else than None there; positions that
-    ``ctx.needs_input_grad`` is asked for count where no ``return`` shows them."""
+    ``ctx.needs_input_grad`` is asked for count where no ``return`` shows them. Where some
+    ``return`` does not show an element, as in ``(*found, None)``, the None of another, which leaves
+    early, says nothing."""
     assigned = _assignments(tree)
     given: dict[int, bool] = {}
+    shown = count
     for node in ast.walk(tree):
         if isinstance(node, ast.Return) and node.value is not None:
             for index, element in enumerate(_elements(node.value, assigned)):
                 if element is _UNKNOWN_REST:
+                    shown = min(shown, index)
                     break
                 given[index] = given.get(index, False) or not _is_none(element, assigned)
+    given = {index: found for index, found in given.items() if found or index < shown}
     for node in ast.walk(tree):
         needed = _needs_input_grad(node)
         if needed is not None and 0 <= needed < count:
@@ -172,7 +177,10 @@ def _tuple_elements(value: ast.Tuple, assigned: dict[str, list[ast.expr]], depth
     found: list[Any] = []
     for item in value.elts:
         if isinstance(item, ast.Starred):
-            found += _elements(item.value, assigned, depth)
+            inner = _elements(item.value, assigned, depth)
+            if inner == [item.value]:  # a comprehension or a call: of how many, nobody knows
+                inner = [_UNKNOWN_REST]
+            found += inner
             if found and found[-1] is _UNKNOWN_REST:
                 return found
         else:

@@ -248,3 +248,38 @@ def test_a_capital_has_axes_and_a_scale_may_have_none():
     (S,) = infer(from_object(Decibels), 0)[0].args
     assert S.dim() > 0
     assert infer(from_object(Scaled), 0)[0].args[1].dim() == 0
+
+
+class Apart(torch.autograd.Function):
+    """Squares of differences that are broadcast."""
+
+    @staticmethod
+    def forward(ctx, a, b, scale=1.0):
+        ctx.save_for_backward(a, b)
+        ctx.scale = scale
+        return scale * (a - b).square()
+
+    @staticmethod
+    def backward(ctx, g):
+        if not any(ctx.needs_input_grad):
+            return None, None, None
+        a, b = ctx.saved_tensors
+        g = 2 * g * ctx.scale * (a - b)
+        return (*(part.sum_to_size(x.shape) for part, x in ((g, a), (-g, b))), None)
+
+
+class OfOneOnly(Apart):
+    """The other one is held constant."""
+
+    @staticmethod
+    def backward(ctx, g):
+        if not ctx.needs_input_grad[0]:
+            return None, None, None
+        a, b = ctx.saved_tensors
+        return (2 * g * ctx.scale * (a - b), None, None)
+
+
+@pytest.mark.parametrize(("op", "expected"), [(Apart, [True, True]), (OfOneOnly, [True, False])])
+def test_an_early_return_of_nothing_says_nothing(op, expected):
+    args = infer(from_object(op), 0)[0].args
+    assert [arg.requires_grad for arg in args[:2]] == expected
