@@ -80,6 +80,9 @@ ACCIDENT = "accepted by accident"
 #: with another option makes 1e5 times as much, an iteration that diverges soon makes any amount).
 GROWTH_OF_MOVED = 1e6
 
+#: The engine's words on a backward that returns more or fewer gradients than there are arguments.
+_WRONG_NUMBER = "returned an incorrect number of gradients"
+
 #: By verdict, the families and rules that explain it.
 _EXPLAINED_BY = {
     WRONG: ("GL10", "GL201", "GL203", "GL204", "GL401"),
@@ -331,7 +334,7 @@ class FurtherSamples:
     def _is_told(self, seen: JudgementElsewhere, designed: Designed, sample: Sample) -> bool:
         """Whether what is seen needs no explanation, or was explained before."""
         if seen.verdict == RAISED:
-            return not _must_run(designed)
+            return not (_must_run(designed) or _breaks_contract(seen))
         if seen.verdict == NOT_FINITE:
             return sample.kind == "extreme"  # GL302 looks at extremes itself
         names = {seen.subject.problem.inputs[k].name for k in seen.positions}
@@ -483,6 +486,11 @@ def _must_run(designed: Designed) -> bool:
     its inputs, which gradlint guesses."""
     widths = designed.op is not None and any(type(v) is int for v in designed.moved.values())
     return designed.must_run or (is_written_for(designed.moved) and not widths)
+
+
+def _breaks_contract(seen: JudgementElsewhere) -> bool:
+    """Whether the engine rejects the number of gradients: no arguments can be at fault."""
+    return seen.error is not None and _WRONG_NUMBER in str(seen.error.error)
 
 
 def _are_rows(outputs: Sequence[Output], rows: Sequence[Sequence[Output]]) -> bool:

@@ -73,6 +73,9 @@ _TAKE_SIZES = frozenset(
     {"view", "reshape", "expand", "repeat", "new_zeros", "new_ones", "new_empty", "unflatten"}
 )
 
+#: Functions that sort values into others → the position of these.
+_SORTED_INTO = {"searchsorted": 0, "bucketize": 1}
+
 #: The same where it is all that ``range`` takes, or ``torch.arange``, which accepts a fraction
 #: (heuristic: with less, arithmetic with the number spoke for a fraction: one sample of 0.7).
 _RANGE = 4.0
@@ -107,8 +110,19 @@ class Calls(Statements):
                 spread = self.parameter(keyword.value)
                 if spread is not None:
                     spread.say("dict", 6.0)
+        self._sorted_into(node)
         self._follow(node)
         self.generic_visit(node)
+
+    def _sorted_into(self, node: ast.Call) -> None:
+        """``torch.searchsorted(knots, x)`` and ``torch.bucketize(x, knots)``: knots increase."""
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        place = _SORTED_INTO.get(name)
+        if place is None or len(node.args) <= place:
+            return
+        held = self.root(node.args[place])
+        if held is not None:
+            held.domain = held.domain or "ordered"
 
     def _compared_numbers(self, node: ast.Call, name: str) -> None:
         """``torch.minimum(high, other_high)``, where each is a part of another argument."""

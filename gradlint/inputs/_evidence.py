@@ -105,6 +105,7 @@ class Evidence:
         cast_to_long: whether the code makes integers of its elements as they are.
         invoked: whether the code calls the argument itself, as ``f(x)``.
         asked: whether the code asks what it is, as ``callable(f)``.
+        switch: whether the code asks whether it is true, which a number is unless it is zero.
         beyond: attributes that backward reads and forward does not.
     """
 
@@ -159,6 +160,7 @@ class Evidence:
     cast_to_long: bool = False
     invoked: bool = False
     asked: bool = False
+    switch: bool = False
     beyond: set[str] = field(default_factory=set)
 
     def say(self, kind: str, weight: float) -> None:

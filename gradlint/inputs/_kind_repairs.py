@@ -28,7 +28,7 @@ _KINDS_BY_ERROR: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         r"(?i)boolean mask|boolean tensor|bool tensor|to be bool|scalar type Bool|BoolTensor"
-        r"|types: bool|dtype bool|bitwise_\w+_cpu|'~'",
+        r"|types: bool|dtype bool|bitwise_\w+_cpu|'~'|~ \(operator\.invert\)",
         ("mask", "index"),
         "tensor",
     ),

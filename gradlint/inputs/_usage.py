@@ -256,6 +256,7 @@ class Reader(Calls):
             asked = found is not None and found is self.parameter(test.left)
             if found is not None and asked and found.default is None and self._is_tensor(default):
                 found.say("tensor", IN_PLACE_OF_TENSOR)
+        self._switched(test)
         super().visit_IfExp(node)
 
     def visit_If(self, node: ast.If) -> None:
@@ -264,7 +265,14 @@ class Reader(Calls):
             found = self.parameter(test.left)
             if found is not None and found.default is None and self._is_replaced(found, node.body):
                 found.say("tensor", IN_PLACE_OF_TENSOR)
+        self._switched(test)
         super().visit_If(node)
+
+    def _switched(self, test: ast.expr) -> None:
+        """``if z`` and ``if z and bias``."""
+        for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+            if (found := self.parameter(part)) is not None:
+                found.switch = True
 
     def _is_replaced(self, found: Evidence, body: list[ast.stmt]) -> bool:
         """Whether a tensor of numbers stands in for a parameter that is None: ``if mask is None:
@@ -337,11 +345,13 @@ class Reader(Calls):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> None:
         found = self.parameter(node.operand)
+        if found is not None and isinstance(node.op, ast.Not):
+            found.say("bool", 1.5)
+            found.switch = True
+        # An element of a mask is one, too: ``~done[t]``.
+        found = self.root(node.operand) if isinstance(node.op, ast.Invert) else None
         if found is not None:
-            if isinstance(node.op, ast.Not):
-                found.say("bool", 1.5)
-            elif isinstance(node.op, ast.Invert):
-                found.say("mask", 2.0)
+            found.say("mask", 2.0)
         self.generic_visit(node)
 
 

@@ -423,7 +423,8 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         if sample.origin != "inferred" and parameter.name in given and _is_chosen(parameter, now):
             continue  # who gave it may have had reasons
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
-        words = [*evidence.values, *documented_words(said, now)]
+        zero = [0] if evidence.switch else []
+        words = [*evidence.values, *zero, *documented_words(said, now)]
         candidates = [
             *_of_parts(parameter.name, now, sample),
             *values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced),

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 
+import torch
+
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.documentation import documented_constant, prose
 from gradlint.targets.nodes import source_text
+from gradlint.trace.boundaries import Boundaries
+from gradlint.trace.op_io import OpRaised
 
 #: Words in argument names that stand for constants in PyTorch's own functions, none of which is
 #: differentiated there either (a convention, so it is a note and not a fault).
@@ -40,6 +44,22 @@ def is_made_to_noise(function: type, name: str) -> bool:
     except (OSError, TypeError):
         return False
     return any(re.search(pattern.format(re.escape(name)), text) for pattern in _NOISE)
+
+
+def is_sorted_into(subject: Subject, position: int) -> bool:
+    """Whether forward sorts other values into the input at ``position``, as into knots: a
+    convention as that of their names. One forward call."""
+    watched = Boundaries()
+    problem = subject.problem.through(lambda invoke: invoke)
+    problem.surroundings = lambda: watched
+    try:
+        problem.forward()
+    except OpRaised:
+        return False
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+    value = subject.problem.inputs[position].value.detach()
+    return any(value.dtype == held.dtype and torch.equal(value, held) for held in watched.found)
 
 
 def is_constant_by_name(name: str) -> bool:

@@ -12,7 +12,11 @@ from collections.abc import Sequence
 
 import torch
 
-from gradlint.experiments.contract.constants import is_constant_by_name, is_made_to_noise
+from gradlint.experiments.contract.constants import (
+    is_constant_by_name,
+    is_made_to_noise,
+    is_sorted_into,
+)
 from gradlint.experiments.contract.meant_gradients import is_of_loss, said_of, why_meant
 from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.finite.extremes import parameters_of
@@ -64,8 +68,8 @@ def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:
 def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int) -> bool:
     """Whether the input at ``position``, for which a Function inside returned None, may be a
     constant: :func:`is_chosen`, nothing says that a gradient is meant, and its name says that it is
-    a constant, its default is one, noise is made of it, another tensor has none either, or it
-    weights a loss beside a target."""
+    a constant, other values are sorted into it, its default is one, noise is made of it, another
+    tensor has none either, or it weights a loss beside a target."""
     if not is_chosen(subject, item, position) or why_gradient_meant(subject, item):
         return False
     without = [one for one in _beside(subject, item) if one.value is None]
@@ -75,6 +79,7 @@ def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int
     return (
         len(without) > 1
         or is_constant_by_name(name)
+        or is_sorted_into(subject, position)
         or is_made_to_noise(item.node.function, name)
         or is_of_loss(others)
         or _has_constant_default(item.node.function, name)

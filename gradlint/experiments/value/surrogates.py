@@ -201,7 +201,13 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
             item.help = _STRAIGHT
             if said and passed_through(subject, rounds, [name]):
                 item.grounds = replace(item.grounds, explained="surrogate")
-        elif said and name in rounds and not straight and _is_known(subject, name, words):
+        elif (
+            said
+            and name in rounds
+            and not straight
+            and not _rounds(subject)
+            and _is_known(subject, name, words)
+        ):
             item.grounds = replace(item.grounds, explained="surrogate")
 
 

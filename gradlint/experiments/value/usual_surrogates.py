@@ -43,8 +43,9 @@ from gradlint.trace.op_io import OpRaised
 #: How documentation says that the gradient is zero beyond a bound of 1.
 BOUNDED = re.compile(r"(?i)\|\s*\w+\s*\|\s*(?:<=?|≤|>=?|≥)|clip|hard|\[-1, ?1\]|inside|within")
 
-#: Factors by which values are multiplied to see what a surrogate is beyond the bounds of forward.
-BEYOND = (30.0, -30.0)
+#: Factors by which values are multiplied to see what a surrogate is beyond the bounds of forward,
+#: upper ones first.
+BEYOND = (30.0, -30.0, 1 / 30)
 
 #: Relative disagreement allowed between two gradients that are meant to be the same, in units of
 #: the dtype's epsilon: the two may order their operations differently (heuristic).
@@ -171,7 +172,8 @@ def _of_rounding(subject: Subject, asked: Sequence[str], flat: set[str]) -> tupl
     """Whether forward rounds, and the inputs whose gradient is that of forward with rounding or
     signs taken as the identity."""
     words = prose(subject.op.function or subject.op.defining)
-    signs = ("hardtanh",) if BOUNDED.search(words) else ("identity", "hardtanh")
+    # Beside what is rounded, a sign may be a factor that does not change.
+    signs = ("", "hardtanh") if BOUNDED.search(words) else ("", "identity", "hardtanh")
     scaled = _spread_over_the_output(subject, flat or asked)
     rounds, found = False, set()
     for bounds_first, taken in itertools.product((False, True), signs):
@@ -186,7 +188,9 @@ def _of_rounding(subject: Subject, asked: Sequence[str], flat: set[str]) -> tupl
             found |= set.intersection(*forms)
     missing = [name for name in asked if name not in found]
     if rounds and missing and flat <= found:
-        found |= _without_rounding(subject, missing, scaled)
+        found |= _without_rounding(subject, missing, scaled, (1.0, BEYOND[0]))
+    elif rounds and flat == set(missing):
+        found |= _without_rounding(subject, missing, scaled, (1.0, BEYOND[0], BEYOND[-1]))
     if rounds and not flat and not _is_near_without_rounding(subject, scaled):
         return True, set()
     return rounds, found & set(asked)
@@ -262,13 +266,13 @@ def _find_unused_numbers(subject: Subject) -> list[float]:
 
 
 def _without_rounding(
-    subject: Subject, names: Collection[str], scaled: Collection[str]
+    subject: Subject, names: Collection[str], scaled: Collection[str], factors: Sequence[float]
 ) -> set[str]:
-    """The inputs whose gradient is the measured derivative of forward without rounding, here and
-    beyond the bounds of forward."""
+    """The inputs whose gradient is the measured derivative of forward without rounding, where the
+    inputs ``scaled`` are multiplied by each of ``factors``."""
     wanted = [k for k, item in enumerate(subject.problem.inputs) if item.name in names]
     right = set(names)
-    for factor in (1.0, BEYOND[0]):
+    for factor in factors:
         values = _pulled(subject, scaled, factor)[1]
         problem = subject.problem.through(lambda invoke: invoke)
         problem.put(dict(enumerate(values)))

@@ -84,7 +84,11 @@ from dataclasses import replace
 
 import torch
 
-from gradlint.experiments.contract.constants import is_called_constant, is_constant_by_name
+from gradlint.experiments.contract.constants import (
+    is_called_constant,
+    is_constant_by_name,
+    is_sorted_into,
+)
 from gradlint.experiments.contract.inner_constants import (
     is_chosen,
     is_taken_as_constant,
@@ -134,7 +138,10 @@ def probe(subject: Subject) -> Outcome:
             continue
         slope = clear_slope(subject, index)
         if slope is not None:
-            findings.append(_finding(subject, item, slope, _severity(item, needed)))
+            severity = _severity(item, needed)
+            if severity == "warning" and is_sorted_into(subject, index):
+                severity = "info"
+            findings.append(_finding(subject, item, slope, severity))
     findings += _inferred(subject)
     if any_defect(findings):
         return Outcome("fail", findings)

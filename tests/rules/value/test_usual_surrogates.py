@@ -272,6 +272,29 @@ class ChosenWithoutTau(Chosen):
         return found * ctx.tau, found * ctx.tau, None
 
 
+class PowersOfTwo(Function):
+    """The nearest power of two by the logarithm, of either sign, within bounds."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.sign() * x.abs().clamp(2.0**-4, 1.0).log2().round().exp2()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * ((x.abs() >= 2.0**-4) & (x.abs() <= 1.0))
+
+
+class PowersOfTwoBelow(PowersOfTwo):
+    """Nothing is stopped below the lower bound."""
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() <= 1.0)
+
+
 class Wraps(Function):
     """Not flat: the slope is one, and zero is the gradient with rounding as the identity."""
 
@@ -339,6 +362,8 @@ def told(op: type[Function]) -> type[Function]:
         (FiresElsewhere, (row(), 4.0), {"x": "warning", "threshold": "warning"}),
         (Chosen, (numbers(3, 4), 1.0), {"x": "usual", "noise": "usual"}),
         (ChosenWithoutTau, (numbers(3, 4), 1.0), {"x": "warning", "noise": "warning"}),
+        (PowersOfTwo, (), {"x": "usual"}),
+        (PowersOfTwoBelow, (), {"x": "warning"}),
         (Wraps, (), {"x": "error"}),
         (NearestImage, (), {"x": "error"}),
     ],
@@ -356,6 +381,11 @@ def test_functions(
     assert found(op) == where("warning")
     if "usual" in expected.values():
         assert found(told(op)) == where("info")
+
+
+def test_words_do_not_explain_what_is_stopped_elsewhere(probed: Callable[..., Outcome]) -> None:
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), told(PowersOfTwoBelow), numbers()))
+    assert [item.severity for item in outcome.findings] == ["warning"]
 
 
 class Layer(nn.Module):
