@@ -148,8 +148,9 @@ def identity(
 def coincident(
     values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]
 ) -> list[torch.Tensor] | None:
-    """Two rows of each input equal, and the first row of those as wide as an input before them
-    equal to that one's: points in one place. Square matrices stay: they would be singular."""
+    """Two rows of each input equal, and the first row of those as wide as an input before them, but
+    with another number of rows, equal to that one's: points in one place. Square matrices stay:
+    they would be singular; and so would bands of one that are given apart."""
     first: dict[tuple[int, torch.dtype], torch.Tensor] = {}
 
     def met(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
@@ -157,8 +158,9 @@ def coincident(
         if not wide or not allowed.equal or value.shape[-1] == value.shape[-2]:
             return None
         found = value.clone()
-        kind = value.shape[-1], value.dtype
-        found[..., 0, :] = first.setdefault(kind, found.reshape(-1, value.shape[-1])[0].clone())
+        known = first.setdefault((value.shape[-1], value.dtype), found)
+        if known.shape != found.shape:
+            found[..., 0, :] = known.reshape(-1, value.shape[-1])[0]
         found[..., 1, :] = found[..., 0, :]
         return found
 

@@ -122,5 +122,8 @@ def test_which_rows_become_equal() -> None:
     assert torch.equal(found[0][2:], x[2:])
     assert torch.equal(found[1][2:], y[2:])
     assert torch.equal(found[2], weights)
+    bands = coincident([x, 2 * x], [ValueRange()] * 2)
+    assert bands is not None
+    assert torch.equal(bands[1][:2], 2 * x[:1].expand(2, 4))
     assert coincident([x, y], [ValueRange(equal=False)] * 2) is None
     assert coincident([points(3, 3).detach()], [ValueRange()]) is None
