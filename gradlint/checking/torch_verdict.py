@@ -14,6 +14,7 @@ import torch
 from torch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 from gradlint.base.clock import had_seconds
+from gradlint.base.notes import WITHOUT_CASTS
 from gradlint.experiments.state.guarded_run import make_guarded
 from gradlint.experiments.subject import Subject
 from gradlint.model.events import Begin, Emit, TorchCheck, TorchVerdictMade
@@ -79,6 +80,11 @@ OTHER_MEASUREMENT = (
 #: Used where gradlint sees a difference on this sample too, and takes it for information.
 SEEN_AS_INFORMATION = (
     "gradlint sees a difference here too, and says under GL401 why that is no fault"
+)
+
+JUDGED_WITHOUT_CASTS = (
+    "the op computes in a coarser dtype inside, and gradcheck sees that; gradlint judged its"
+    " formula without these casts"
 )
 
 #: A step and tolerances for asking again where the verdicts differ (heuristic): the truncation of
@@ -263,6 +269,11 @@ class _Asked:
         return tuple(item.value for item in found if item.name in self._call.outputs)
 
 
+def _is_judged_without_casts(subject: Subject) -> bool:
+    notes = subject.first_order.notes.values() if subject.first_order_is_known else ()
+    return any(WITHOUT_CASTS in note for note in notes)
+
+
 def _why_torch_fails(subject: Subject, verdict: TorchVerdict, asked: _Asked) -> str:
     """Why torch rejects an op whose gradients gradlint confirmed on the same sample."""
     wrote = any(
@@ -279,6 +290,8 @@ def _why_torch_fails(subject: Subject, verdict: TorchVerdict, asked: _Asked) -> 
         found = NOT_ABOUT_VALUES
     elif asked.name == "gradcheck" and _sees_a_difference(subject):
         found = SEEN_AS_INFORMATION
+    elif asked.name == "gradcheck" and _is_judged_without_casts(subject):
+        found = JUDGED_WITHOUT_CASTS
     elif subject.op.intent.surrogate:
         found = "gradlint is right: a surrogate is declared, which gradcheck can't know"
     elif asked.dtype == torch.float64 and asked.verdict(eps=LARGER_STEP).verdict == "pass":

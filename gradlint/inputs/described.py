@@ -152,6 +152,7 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
     of an argument is left out: a shape after "to", "returns" or an arrow is that of a result, and
     one with another argument's name in between that of the other.
     """
+    text = _with_brackets(text, names)
     text = _MARKED.sub(_initials, _REMARK_ON_AXES.sub(r"\1\2", text))
     entries = _entries(text, names)
     found = {}
@@ -176,6 +177,30 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
         if "complex" in found[one].words and not _TYPED.search(found[other].words):
             found[other].words += " complex"
     return {name: item for name, item in found.items() if item.axes or item.like or item.words}
+
+
+def _with_brackets(text: str, names: Sequence[str]) -> str:
+    """``text`` with brackets around shapes that are listed without: "x N C L, G C C, b C". One
+    alone may be a noun with an adjective, and is left, unless it has several axes."""
+    every = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    if not every:
+        return text
+    listed = re.compile(
+        rf"(?m)(?:(?<=, )|(?<=; )|(?<=^)|(?<=# ))(?P<name>{every}) "
+        r"(?P<axes>(?:[A-Z]|\d+)(?: (?:[A-Z]|\d+)){0,5})(?=\s*(?:[,;.]|->|→|$)| in\b)"
+    )
+
+    def bracketed(line: str) -> str:
+        found = list(listed.finditer(line))
+        several = len(found) > 1 or any(" " in match["axes"] for match in found)
+        return listed.sub(_in_brackets, line) if several else line
+
+    return "\n".join(map(bracketed, text.split("\n")))
+
+
+def _in_brackets(match: re.Match[str]) -> str:
+    axes = match["axes"].split()
+    return f"{match['name']} ({', '.join(axes)}{',' * (len(axes) == 1)})"
 
 
 def _initials(shape: re.Match[str]) -> str:

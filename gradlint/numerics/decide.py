@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from gradlint.base.notes import WITHOUT_CASTS
 from gradlint.numerics.bank import Bank, Probe
 from gradlint.numerics.differences import LADDER, Estimate, difference, estimate
 from gradlint.numerics.directions import KINDS
@@ -297,7 +298,7 @@ def _ask_twin(decision: Decision, kinds: Sequence[str], seed: int) -> set[int]:
 def _left_out(twin: Map) -> str:
     if twin.stands_for is None:
         return ""
-    return f"judged without its casts to {str(twin.stands_for).removeprefix('torch.')}"
+    return f"{WITHOUT_CASTS} {str(twin.stands_for).removeprefix('torch.')}"
 
 
 def _contradicted(decision: Decision, place: int, item: InputJudgement) -> None:

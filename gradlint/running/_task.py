@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from gradlint.base import errors
 from gradlint.base.errors import GradlintError
+from gradlint.base.notes import WITHOUT_CASTS
 from gradlint.base.scratch import scratch_folder
 from gradlint.checking.severity import as_set
 from gradlint.model.events import FURTHER, Confirmable, Event
@@ -645,12 +646,15 @@ def _confirms(settings: Settings) -> bool:
 
 def _why_not_measured(report: TargetReport, sample: str) -> str:
     """Why nothing is to be confirmed: a gradient that GL401 did not find plainly right there."""
-    passed = any(
-        check.code == _WRONG_GRADIENT.code and check.sample == sample and check.verdict == "pass"
+    passed = [
+        check
         for check in report.checks
-    )
+        if check.code == _WRONG_GRADIENT.code and check.sample == sample and check.verdict == "pass"
+    ]
     if not passed:
         return f"{_WRONG_GRADIENT.code} {_WRONG_GRADIENT.name} did not judge its gradient"
+    if any(WITHOUT_CASTS in check.note for check in passed):
+        return f"its gradient was {WITHOUT_CASTS} a coarser dtype, which it has by itself"
     if any(f.code.startswith("GL4") and f.sample == sample for f in report.findings):
         return "its gradient is not plainly right"
     return ""

@@ -108,6 +108,13 @@ class Compared:
         return float(self.tensor.median())
 
 
+def _masked(args: tuple[Any, ...]) -> bool:
+    """Whether places are told by a mask, ``out[keep] = rows``, by which none occurs twice."""
+    indices = args[1] if len(args) > 1 and isinstance(args[1], (list, tuple)) else ()
+    told = [index for index in indices if isinstance(index, torch.Tensor)]
+    return bool(told) and all(index.dtype == torch.bool for index in told)
+
+
 class Comparisons(DispatchMode):
     """Notes the numbers that tensors are compared with, and which side elements were on.
 
@@ -173,7 +180,7 @@ class Comparisons(DispatchMode):
             self.signed.append(args[0].detach().clone())
         if name in _FROM_THE_END:
             self.from_the_end = True
-        if name in _OVERWRITING and not accumulates(args, kwargs):
+        if name in _OVERWRITING and not accumulates(args, kwargs) and not _masked(args):
             self.overwrites = True
         return func(*args, **kwargs)
 

@@ -399,3 +399,20 @@ def test_axes_most_of_which_are_known_words() -> None:
     assert found["mask"].axes == ("batch", "time")
     found = arguments_in("emissions (tags, as usual)", ["emissions"])
     assert found["emissions"].axes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x N C L, G C C, b C", {"x": ("N", "C", "L"), "G": ("C", "C"), "b": ("C",)}),
+        ("G 3 D D D, x N 3 -> N 3", {"G": ("=3", "D", "D", "D"), "x": ("N", "=3")}),
+        ("x B C T, b B S, mode 0 zero 1 clamp", {"x": ("B", "C", "T"), "b": ("B", "S")}),
+        ("x B K in [0, 1], G K weights", {"x": ("B", "K")}),
+        ("x A", {}),
+        ("the x A B of it", {}),
+        ("x K function, b L", {}),
+    ],
+)
+def test_shapes_without_brackets(text: str, expected: dict[str, tuple[str, ...]]) -> None:
+    found = arguments_in(text, ["x", "G", "b"])
+    assert {name: item.axes for name, item in found.items() if item.axes} == expected

@@ -199,6 +199,25 @@ class InPlace(torch.autograd.Function):
         return (_x(3),)
 
 
+class KeptNarrow(torch.autograd.Function):
+    """Keeps what backward needs in bfloat16: by itself, its gradient has two digits."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.bfloat16())
+        return x.sin() * x.cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        x = ctx.saved_tensors[0].to(g.dtype)
+        return g * (x.cos() ** 2 - x.sin() ** 2)
+
+    @staticmethod
+    def sample_inputs():
+        generator = torch.Generator().manual_seed(0)
+        return (torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_(),)
+
+
 class Narrow(torch.autograd.Function):
     """Takes float32 only."""
 
