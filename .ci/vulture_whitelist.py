@@ -21,9 +21,10 @@ set_materialize_grads
 _alive  # kept so that numbers of objects stay unique
 _forkserver_address  # of multiprocessing, which is made to forget it
 
-# Looked up by the name of a command, or of a function that a worker is given.
+# Looked up by the name of a command, of a function that a worker is given, or of special values.
 validate
 bench
+coincident
 
 # Of a program that is executed from its text, and of `sys`.
 start_zygote
