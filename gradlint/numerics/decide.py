@@ -20,6 +20,7 @@ from gradlint.numerics.differences import LADDER, Estimate, difference, estimate
 from gradlint.numerics.directions import KINDS
 from gradlint.numerics.judge import Judgement, judge
 from gradlint.numerics.kinks import (
+    BESIDE_ANOTHER,
     differs_closer_by,
     judge_without_kinks,
     smooth_masks,
@@ -336,6 +337,9 @@ def _confirm(
         elif not differs_closer_by(function, item, first, kinds, seed):
             decision.kinked = max(decision.kinked, flagged)
             verdict, note = judge_without_kinks(function, item.index, masks, kinds, seed)
+            finer = smooth_masks(function, item, first, share=BESIDE_ANOTHER)
+            if verdict == DIFFERS and sum(int((~mask).sum()) for mask in finer) > flagged:
+                verdict, note = judge_without_kinks(function, item.index, finer, kinds, seed)
             decision.verdicts[place] = verdict
             decision.notes[item.index] = note
 

@@ -35,6 +35,11 @@ KINK_STEPS = (1.0, 8.0)
 #: The same for path integrals, which reach only as far as their step.
 KINK_STEPS_OF_PATH = (0.25, 1.0)
 
+#: Share of the smallest kink that counts where another output has a kink at the same point: what
+#: bends there bends all that is computed from it, some of it by little (heuristic: of slopes that
+#: were off by one percent where others had changed their sign; rounding is told apart as before).
+BESIDE_ANOTHER = 0.02
+
 #: Share of each element's scale by which a sample is nudged (heuristic: far more than the finest
 #: steps, little enough to stay in the domain).
 NUDGE = 0.03
@@ -46,6 +51,7 @@ def kinked_outputs(
     u: torch.Tensor,
     outputs: Sequence[torch.Tensor],
     h: float,
+    share: float = 1.0,
 ) -> list[torch.Tensor]:
     """For each output a boolean tensor, True where it has a kink along u within about h.
 
@@ -61,6 +67,7 @@ def kinked_outputs(
         x: the input; u: direction of the same shape.
         outputs: the outputs at x.
         h: largest step; h/2 and h/4 are used too.
+        share: of the smallest kink that counts otherwise.
     """
     wide = widened(x)
     flags = [torch.zeros(y.shape, dtype=torch.bool, device=y.device) for y in outputs]
@@ -88,7 +95,7 @@ def kinked_outputs(
             bend = (seconds[k] - 4.0 * seconds[k + 1]).abs()
             size = torch.maximum(seconds[k].abs(), 4.0 * seconds[k + 1].abs())
             flags[j] |= (bend > rounding + RATIO_SLACK * seconds[k].abs()) & (
-                size > SMALLEST_KINK * 2.0**-k * torch.maximum(ranges[k], spread)
+                size > share * SMALLEST_KINK * 2.0**-k * torch.maximum(ranges[k], spread)
             )
     return flags
 
@@ -98,12 +105,14 @@ def smooth_masks(
     item: InputJudgement,
     first: Judgement,
     steps: Sequence[float] | None = None,
+    share: float = 1.0,
 ) -> list[torch.Tensor]:
     """For each output, True where no kink was seen along the directions of ``first``.
 
     Args:
         steps: steps to use along every direction; by default only directions that disagree are
             examined, at the step that each of them used.
+        share: of the smallest kink that counts otherwise.
     """
     x = function.values[item.index]
     smooth = [torch.ones(y.shape, dtype=torch.bool, device=y.device) for y in function.outputs]
@@ -114,7 +123,7 @@ def smooth_masks(
         multiples = KINK_STEPS_OF_PATH if pair.method == "path" else KINK_STEPS
         reach = [multiple * pair.h for multiple in multiples if pair.h > 0.0]
         for h in steps or reach:
-            kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h)
+            kinked = kinked_outputs(along(function, item.index), x, u, function.outputs, h, share)
             smooth = [good & ~bad for good, bad in zip(smooth, kinked, strict=True)]
     return smooth
 
