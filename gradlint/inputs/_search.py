@@ -105,6 +105,10 @@ BELOW_RANK_COST = SQUARE_COST
 #: than any other number of axes.
 NAMED_RANK_COST = 0.3
 
+#: What it costs to let the elements of a vector increase, where outputs are not finite (heuristic:
+#: as much as the domains that most need).
+CUTPOINTS_COST = 0.3
+
 #: What it costs to give a matrix fewer rows than columns, where outputs are not finite (heuristic:
 #: more than a domain that the code mentions, less than what nothing suggests).
 WIDE_COST = 0.3
@@ -816,6 +820,10 @@ def _domains(plan: Plan, mentioned: list[str]) -> Iterator[Plan]:
                 single = Plan((name,), (guess,)).mapped(convert).guesses[0]
                 cost = 0.2 + 0.08 * index + 0.02 * position
                 yield plan.changed(name, single, cost)
+    for name in dict.fromkeys(floating):  # cutpoints, between which there are probabilities
+        guess = plan.guess(name)
+        if isinstance(guess, TensorGuess) and len(guess.axes) == 1 and guess.domain == "real":
+            yield plan.changed(name, replace(guess, domain="ordered"), CUTPOINTS_COST)
 
 
 def _squared(plan: Plan) -> Plan:

@@ -270,6 +270,7 @@ def _of_other_shapes(search: Search, plan: Plan, trial: Trial) -> Iterator[Plan]
     and those of operands that backward expects to be broadcast."""
     yield from _narrower(search.op, plan)
     yield from _of_one_axis(search, plan)
+    yield from _of_several_rows(search, plan)
     if trial.score != 3 and not trial.reduced:
         if trial.inside:
             yield from other_ranks(plan)
@@ -339,6 +340,31 @@ def _of_one_axis(search: Search, plan: Plan) -> Iterator[Plan]:
             if item.axes == guess.axes and isinstance(plan.guess(other), TensorGuess):
                 made = made.changed(other, replace(item, axes=item.axes[:1]))
         yield made
+
+
+def _of_several_rows(search: Search, plan: Plan) -> Iterator[Plan]:
+    """The plan with several rows for each step, where code takes one after the other along the
+    first of two axes: what backward sums over the rows of a step is a number without them, and
+    broadcasts in what it is added to. A state before the first step has as many rows."""
+    series = [
+        (name, guess)
+        for name, guess in plan.tensors()
+        if len(guess.axes) == 2 and 0 in search.evidence[name].stepped.values()
+    ]
+    if not series:
+        return
+    first, guess = series[0]
+    step, *rest = guess.axes
+    row = f"{first}.row"
+    made = plan
+    for name, item in list(plan.tensors()):
+        if not isinstance(plan.guess(name), TensorGuess):
+            continue
+        if item.axes[:1] == (step,) and len(item.axes) == 2:
+            made = made.changed(name, replace(item, axes=(step, row, *item.axes[1:])))
+        elif item.axes == tuple(rest) and search.evidence[name].optional:
+            made = made.changed(name, replace(item, axes=(row, *item.axes)))
+    yield made
 
 
 def _changed(plan: Plan, hints: Sequence[Suggested]) -> Iterator[tuple[Plan, list[Suggested]]]:
