@@ -29,7 +29,12 @@ from gradlint.inputs._moves import (
 from gradlint.inputs._plan import Plan, TensorGuess, ValueGuess
 from gradlint.inputs._search import Search
 from gradlint.inputs.described import ANY, said_of_arguments
-from gradlint.inputs.documentation import denies_symmetry, prose, without_denied_symmetry
+from gradlint.inputs.documentation import (
+    denies_symmetry,
+    documented_dtype,
+    prose,
+    without_denied_symmetry,
+)
 from gradlint.inputs.domains import OF_SQUARES, worded
 from gradlint.model.op import Op
 from gradlint.targets.nodes import source_text
@@ -136,6 +141,8 @@ def suggested(search: Search, plan: Plan) -> list[Suggested]:
     owner = op.function or (type(op.module) if op.module is not None else op.defining)
     text = prose(owner) if owner is not None else ""
     found = [item for item in found if item.domain != "spd" or not denies_symmetry(text, item.name)]
+    whole = {name for name in tensors if documented_dtype(text, name, tensors) == "index"}
+    found = [item for item in found if item.name not in whole or item.domain in _OF_INTEGERS]
     said = _said(text)
     found += [Suggested(name, domain, "the source") for domain in said for name in tensors]
     found += _triangles(op, owner, guesses)

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch.autograd.function import FunctionMeta, _SingleLevelFunction
 
+from gradlint.trace.graph import only_leaf
+
 
 @dataclass(frozen=True)
 class TensorMeta:
@@ -39,6 +41,7 @@ class NodeRun:
         metas: for every forward argument, its :class:`TensorMeta`, or None if it is not a tensor.
         leaves: for every forward argument, the differentiable input of the problem that it is
             (an index), or None.
+        reached: likewise the only one that it is computed from, by whatever operations.
     """
 
     function: type
@@ -51,6 +54,7 @@ class NodeRun:
     arguments: tuple[str, ...] = ()
     metas: tuple[TensorMeta | None, ...] = ()
     leaves: tuple[int | None, ...] = ()
+    reached: tuple[int | None, ...] = ()
 
 
 @dataclass
@@ -61,6 +65,7 @@ class Applied:
     node: Any
     metas: tuple[TensorMeta | None, ...]
     leaves: tuple[int, ...]  # ids of the argument objects
+    reached: tuple[int | None, ...] = ()  # ids of the only leaves that these are made of
 
 
 def watch_apply() -> AbstractContextManager[list[Applied]]:
@@ -177,7 +182,13 @@ def sets_up_context(function: Any) -> bool:
 
 def _applied(function: type, node: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Applied:
     given = _in_order(function, args, kwargs)
-    return Applied(function, node, tuple(map(_meta, given)), tuple(map(id, given)))
+    metas, reached = tuple(map(_meta, given)), tuple(map(_reached, given))
+    return Applied(function, node, metas, tuple(map(id, given)), reached)
+
+
+def _reached(value: Any) -> int | None:
+    leaf = only_leaf(value) if isinstance(value, torch.Tensor) and value.requires_grad else None
+    return None if leaf is None else id(leaf)
 
 
 def _in_order(function: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

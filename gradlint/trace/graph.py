@@ -25,6 +25,26 @@ DEEPEST = 3
 _NOT_HOLDERS = (type, ModuleType, FunctionType, torch.nn.Module)
 
 
+#: Nodes of a graph that are looked at for the leaves behind a tensor (heuristic: a step size that
+#: is laid out anew, or made from its logarithm, has a few).
+MOST_NODES = 32
+
+
+def only_leaf(value: torch.Tensor) -> torch.Tensor | None:
+    """The tensor that requires grad from which ``value`` is made, where it is a single one."""
+    if value.is_leaf:
+        return value
+    found: dict[int, torch.Tensor] = {}
+    waiting, seen = [value.grad_fn], 0
+    while waiting and seen < MOST_NODES:
+        node, seen = waiting.pop(), seen + 1
+        leaf = getattr(node, "variable", None)
+        if leaf is not None:
+            found[id(leaf)] = leaf
+        waiting += [other for other, _ in getattr(node, "next_functions", ()) if other is not None]
+    return next(iter(found.values())) if len(found) == 1 and not waiting else None
+
+
 def nodes_above(outputs: Sequence[torch.Tensor]) -> Iterator[Any]:
     """The nodes of the graph that leads to ``outputs``, each once, :data:`MOST_NODES` at most."""
     waiting: list[Any] = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]

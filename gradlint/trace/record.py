@@ -299,7 +299,9 @@ def _entry(problem: Problem, node: Any, applied: list[Applied], slots: dict[int,
         same = [i for i in applied if i.function is function and len(i.metas) == len(needs)]
         call = same[0] if len(same) == 1 else None
     metas = call.metas if call else (None,) * len(needs)
-    leaves = tuple(slots.get(key) for key in call.leaves) if call else (None,) * len(needs)
+    none = (None,) * len(needs)
+    leaves = tuple(slots.get(key) for key in call.leaves) if call else none
+    reached = tuple(slots.get(key or 0) for key in call.reached) if call else none
     known = call is not None
     is_tensor = tuple(m is not None for m in metas) if known else needs
     names = _argument_names(problem, function, len(needs))
@@ -310,6 +312,7 @@ def _entry(problem: Problem, node: Any, applied: list[Applied], slots: dict[int,
         arguments=names,
         metas=metas,
         leaves=leaves,
+        reached=reached,
     )
 
 

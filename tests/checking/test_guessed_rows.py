@@ -99,3 +99,53 @@ def test_several_rows_for_each_step() -> None:
     (sample, *_) = check(Averaged).samples
     shapes = {item.name: item.shape for item in sample.args if item.shape is not None}
     assert (len(shapes["x"]), len(shapes["a"])) == (3, 1)
+
+
+class Hazard(Function):
+    """Likelihood of events.
+
+    eta: (N,) log rates
+    log_t: (N,) logarithms of times
+    event: (N,) long, 1 where it was seen
+    """
+
+    @staticmethod
+    def forward(ctx, eta, log_t, event):
+        ctx.save_for_backward(eta, log_t, event)
+        return ((eta + log_t).exp() - event * (eta + log_t)).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        eta, log_t, event = ctx.saved_tensors
+        return g * ((eta + log_t).exp() - event) / len(eta), None, None
+
+
+class HazardOfIntegers(Hazard):
+    """Likelihood of events.
+
+    eta: (N,) log rates
+    log_t: (N,) logarithms of times
+    event: (N,) long, 1 where it was seen
+    """
+
+    @staticmethod
+    def backward(ctx, g):
+        eta, log_t, event = ctx.saved_tensors
+        return g * ((eta + log_t).exp().type_as(event) - event) / len(eta), None, None
+
+
+def hazard(eta, duration, event):
+    """eta (N,), duration (N,) positive, event (N,) long, 1 where it was seen."""
+    return Hazard.apply(eta, duration.log(), event)
+
+
+def hazard_of_integers(eta, duration, event):
+    """eta (N,), duration (N,) positive, event (N,) long, 1 where it was seen."""
+    return HazardOfIntegers.apply(eta, duration.log(), event)
+
+
+def test_integers_that_are_documented_stay_integers() -> None:
+    for op in (hazard, hazard_of_integers):
+        (sample, *_) = check(op).samples
+        assert {item.name: item.dtype for item in sample.args}["event"] == "int64"
+    assert "GL401" in red(check(hazard_of_integers))

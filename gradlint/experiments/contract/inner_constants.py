@@ -48,9 +48,11 @@ def is_inner_chosen(subject: Subject, position: int) -> bool:
 
 
 def leaf_of(item: ReturnedGradient) -> int | None:
-    """The position of the input which that argument of the Function is; None where it is none."""
-    leaves = item.node.leaves
-    return leaves[item.position] if item.position < len(leaves) else None
+    """The position of the input which that argument of the Function is, or from which alone it is
+    computed; None where there is none."""
+    node, place = item.node, item.position
+    found = [kind[place] for kind in (node.leaves, node.reached) if place < len(kind)]
+    return next((leaf for leaf in found if leaf is not None), None)
 
 
 def is_chosen(subject: Subject, item: ReturnedGradient, position: int) -> bool:

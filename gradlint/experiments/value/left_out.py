@@ -18,6 +18,7 @@ from gradlint.experiments.value.rounding import RoundingOmitted
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.ops.eager import eager
 from gradlint.trace.applied import apply_replaced
+from gradlint.trace.graph import only_leaf
 
 #: Share by which arguments are moved, up and down, to see whether a Function is constant there
 #: (heuristic: a step lies within so little of few values, and any slope shows).
@@ -96,7 +97,7 @@ class Stepping(Omitted):
         self._note(function, args, kwargs)
         if len(flat) < len(moved):
             self.in_part = True
-            beside = (_only_leaf(args[k]) for k in moved if k not in flat)
+            beside = (only_leaf(args[k]) for k in moved if k not in flat)
             self.beside += [leaf for leaf in beside if leaf is not None]
             cut_off = [v.detach() if k in flat else v for k, v in enumerate(args)]
             return applied(function, cut_off, kwargs)
@@ -232,26 +233,6 @@ def _is_constant(
         if len(found) != len(before) or not all(map(_same, before, found)):
             return False
     return True
-
-
-#: Nodes of a graph that are looked at for the leaves behind a tensor (heuristic: a step size that
-#: is laid out anew, or made from its logarithm, has a few).
-_MOST_NODES = 32
-
-
-def _only_leaf(value: torch.Tensor) -> torch.Tensor | None:
-    """The tensor that requires grad from which ``value`` is made, where it is a single one."""
-    if value.is_leaf:
-        return value
-    found: dict[int, torch.Tensor] = {}
-    waiting, seen = [value.grad_fn], 0
-    while waiting and seen < _MOST_NODES:
-        node, seen = waiting.pop(), seen + 1
-        leaf = getattr(node, "variable", None)
-        if leaf is not None:
-            found[id(leaf)] = leaf
-        waiting += [other for other, _ in getattr(node, "next_functions", ()) if other is not None]
-    return next(iter(found.values())) if len(found) == 1 and not waiting else None
 
 
 def _requires_grad(value: Any) -> bool:

@@ -374,6 +374,29 @@ def test_several_tensors_without_gradient_are_constants_from_outside_too(op: Any
     assert all(resolution is not None and resolution < 1e-6 for resolution in judged)
 
 
+def smoothed(x: Tensor, labels: Tensor) -> Tensor:
+    """What the Function gets is computed from ``labels`` alone."""
+    return Product.apply(x, (0.9 * labels + 0.05).log1p())
+
+
+def mixed(x: Tensor, y: Tensor) -> Tensor:
+    """The other factor is held constant: only ``y`` is behind what the Function gets."""
+    return Product.apply(x, x.detach() * y)
+
+
+def mixed_of_two(x: Tensor, y: Tensor) -> Tensor:
+    """Near it: ``y`` has a gradient by another way."""
+    return Product.apply(x, 0.9 * y) + y.sin()
+
+
+def test_what_is_computed_from_an_input_alone_is_that_input() -> None:
+    assert [name for _, name, _ in told(mixed)] == ["y"]
+    report = gradlint.check(smoothed, select=["GL103", "GL401"], seed=0)
+    found = {(f.code, f.severity) for target in report.targets for f in target.findings}
+    assert ("GL103", "warning") in found
+    assert told(mixed_of_two) == []
+
+
 def test_a_constant_by_name_is_one_from_outside_too() -> None:
     report = gradlint.check(noisy, select=["GL103", "GL401"], seed=0)
     found = [(f.code, f.severity, f.input) for t in report.targets for f in t.findings]
