@@ -550,10 +550,9 @@ def _range_in_words(clause: str) -> Range | None:
     return None
 
 
-#: The dtype of a tensor directly behind its name.
+#: The dtype of a tensor of integers directly behind its name; ``bool`` may be that of a flag.
 _DTYPE_AT_ONCE = re.compile(
-    r"\s*[:(\[]\s*(?:torch\.)?(?:(?P<bool>bool(?:ean)?)|u?int(?:8|16|32|64)|long)"
-    r"(?: tensor)?\s*[),\]]"
+    r"\s*[:(\[]\s*(?:torch\.)?(?:u?int(?:8|16|32|64)|long)(?: tensor)?\s*[),\]]"
 )
 
 
@@ -562,8 +561,8 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
     "event (N,) bool", "index" for "hits: (N, C) int64 successes" and "counts (int64)"; "" where it
     says neither."""
     for clause in clauses(text, name, names):
-        if at_once := _DTYPE_AT_ONCE.match(clause):
-            return "mask" if at_once["bool"] else "index"
+        if _DTYPE_AT_ONCE.match(clause):
+            return "index"
         shape = _ANY_SHAPE.search(clause)
         if shape is None:
             continue

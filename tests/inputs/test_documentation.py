@@ -426,7 +426,7 @@ def test_the_next_line_is_about_others():
     [
         ("likelihood of counts (int64) with mean mu", "index"),
         ("counts: int32, any shape", "index"),
-        ("counts (bool)", "mask"),
+        ("counts (bool)", ""),
         ("counts (int)", ""),
         ("counts (N, 64)", ""),
         ("counts (float64)", ""),
