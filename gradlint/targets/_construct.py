@@ -187,6 +187,10 @@ def _mended(values: dict[str, Any], error: BaseException) -> Iterator[dict[str, 
         floating = {name: _floating(item) for name, item in values.items()}
         if repr(floating) != repr(values):
             yield floating
+            yield {
+                name: [item, item + 0.5, item + 1.5] if type(item) is float else item
+                for name, item in floating.items()
+            }
     for name, value in values.items():
         if type(value) in (str, float) and _NEEDS_SIZE.search(words):
             taken = [other for other in values.values() if type(other) is int]

@@ -599,3 +599,19 @@ def test_names_and_numbers_become_sizes_where_pytorch_asks_for_them(
     cls: type[nn.Module], values: dict[str, Any]
 ) -> None:
     assert construct(cls)[1] == values
+
+
+class Lenses(nn.Module):
+    def __init__(self, focal, gap):
+        super().__init__()
+        self.focal = nn.Parameter(torch.tensor(focal))
+        self.gap = nn.Parameter(torch.tensor(gap))
+
+
+def test_numbers_of_a_parameter_may_be_several() -> None:
+    module, values = construct(Lenses)
+    assert (module.focal.dim(), module.gap.dim()) == (0, 0)
+    made = [other for _, other in other_constructions(Lenses, values)]
+    lists = next(other for other in made if isinstance(other["focal"], list))
+    assert [len(lists[name]) for name in ("focal", "gap")] == [3, 3]
+    assert all(type(item) is float for name in lists for item in lists[name])
