@@ -19,6 +19,7 @@ from gradlint.base.clock import had_seconds
 from gradlint.checking.designing import Designer
 from gradlint.checking.not_tried import COMPLEX
 from gradlint.checking.severity import MATERIAL
+from gradlint.diagnosis.engine_errors import explain
 from gradlint.experiments.finite.extremes import LARGEST_GROWTH, growth
 from gradlint.experiments.judge_at_other_inputs import (
     NOT_FINITE,
@@ -79,9 +80,6 @@ ACCIDENT = "accepted by accident"
 #: Factor by which outputs may grow where an option was moved (heuristic: a power or an exponential
 #: with another option makes 1e5 times as much, an iteration that diverges soon makes any amount).
 GROWTH_OF_MOVED = 1e6
-
-#: The engine's words on a backward that returns more or fewer gradients than there are arguments.
-_WRONG_NUMBER = "returned an incorrect number of gradients"
 
 #: By verdict, the families and rules that explain it.
 _EXPLAINED_BY = {
@@ -490,7 +488,8 @@ def _must_run(designed: Designed) -> bool:
 
 def _breaks_contract(seen: JudgementElsewhere) -> bool:
     """Whether the engine rejects the number of gradients: no arguments can be at fault."""
-    return seen.error is not None and _WRONG_NUMBER in str(seen.error.error)
+    found = explain(seen.error.error) if seen.error is not None else None
+    return found is not None and found.slug == "wrong-number-of-gradients"
 
 
 def _are_rows(outputs: Sequence[Output], rows: Sequence[Sequence[Output]]) -> bool:

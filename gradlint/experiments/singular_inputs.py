@@ -17,6 +17,7 @@ import torch
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.forward_under_autograd import through_autograd
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.numerics.products import rms
 from gradlint.ops.dispatch_mode import DispatchMode
 from gradlint.trace.op_io import OpRaised
@@ -118,15 +119,7 @@ def _seen(
     problem: Problem,
     values: Sequence[torch.Tensor] | None = None,
 ) -> bool:
-    run = problem.through(lambda invoke: invoke)
-    run.surroundings = lambda: watched
-    try:
-        run.forward(values)
-    except OpRaised:
-        return False
-    finally:
-        subject.problem.forward_calls += run.forward_calls
-    return watched.seen
+    return watch_forward(subject, watched, problem, values) and watched.seen
 
 
 class _Watching(DispatchMode):

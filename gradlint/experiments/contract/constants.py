@@ -11,10 +11,10 @@ import re
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.inputs.documentation import documented_constant, prose
 from gradlint.targets.nodes import source_text
 from gradlint.trace.boundaries import Boundaries
-from gradlint.trace.op_io import OpRaised
 
 #: Words in argument names that stand for constants in PyTorch's own functions, none of which is
 #: differentiated there either (a convention, so it is a note and not a fault).
@@ -50,14 +50,7 @@ def is_sorted_into(subject: Subject, position: int) -> bool:
     """Whether forward sorts other values into the input at ``position``, as into knots: a
     convention as that of their names. One forward call."""
     watched = Boundaries()
-    problem = subject.problem.through(lambda invoke: invoke)
-    problem.surroundings = lambda: watched
-    try:
-        problem.forward()
-    except OpRaised:
-        return False
-    finally:
-        subject.problem.forward_calls += problem.forward_calls
+    watch_forward(subject, watched)
     value = subject.problem.inputs[position].value.detach()
     return any(value.dtype == held.dtype and torch.equal(value, held) for held in watched.found)
 

@@ -16,8 +16,8 @@ from collections.abc import Collection, Sequence
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.trace.divisions import Divisions
-from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
 
@@ -36,15 +36,7 @@ def divided_by_zeros(
         outside: positions of inputs that have no zero, and no sign but one, where they were given.
     """
     watched = Divisions(values)
-    run = (problem or subject.problem).through(lambda invoke: invoke)
-    run.surroundings = lambda: watched
-    try:
-        run.forward(values)
-    except OpRaised:
-        return frozenset()
-    finally:
-        subject.problem.forward_calls += run.forward_calls
-    if watched.looks:
+    if not watch_forward(subject, watched, problem, values) or watched.looks:
         return frozenset()
     vanishing = watched.vanishing.intersection(outside)
     return frozenset((watched.poles | watched.stretched | vanishing) - watched.compared)

@@ -11,10 +11,10 @@ sizes. What backward alone does is its own fault.
 from __future__ import annotations
 
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.inputs.designed_arguments import selected_count
 from gradlint.inputs.resized import tensors_of
 from gradlint.model.sample import Sample
-from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.size_edges import SizeEdges
 
@@ -44,12 +44,4 @@ def _selects_more(subject: Subject, sample: Sample) -> bool:
 
 def _edges(subject: Subject, problem: Problem) -> SizeEdges | None:
     watched = SizeEdges()
-    run = problem.through(lambda invoke: invoke)
-    run.surroundings = lambda: watched
-    try:
-        run.forward()
-    except OpRaised:
-        return None
-    finally:
-        subject.problem.forward_calls += run.forward_calls
-    return watched
+    return watched if watch_forward(subject, watched, problem) else None

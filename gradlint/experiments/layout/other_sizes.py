@@ -41,6 +41,7 @@ from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread
 from gradlint.experiments.rounding_only import changes_as_much
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.inputs.described import said_of_arguments
 from gradlint.inputs.documentation import (
     documented_ranks,
@@ -674,15 +675,8 @@ class SizeTrials:
         does not: which of them stays is not defined, and no two cells may be meant to be alike."""
 
         def repeats(problem: Problem) -> bool:
-            watched, run = RepeatedWrites(), problem.through(lambda invoke: invoke)
-            run.surroundings = lambda: watched
-            try:
-                run.forward()
-            except OpRaised:
-                return False
-            finally:
-                self.subject.problem.forward_calls += run.forward_calls
-            return watched.found
+            watched = RepeatedWrites()
+            return watch_forward(self.subject, watched, problem) and watched.found
 
         problem = self.subject.problem
         return repeats(problem.at(sample)) and not repeats(problem)

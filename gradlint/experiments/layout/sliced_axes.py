@@ -7,8 +7,8 @@ with four coordinates it is two, which divide one each: another function, which 
 from __future__ import annotations
 
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.model.sample import Sample
-from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 from gradlint.trace.slices import Slices
 
@@ -24,12 +24,5 @@ def rest_was_one_element(subject: Subject, sample: Sample) -> bool:
 
 
 def _lengths(subject: Subject, problem: Problem) -> list[int]:
-    watched, run = Slices(), problem.through(lambda invoke: invoke)
-    run.surroundings = lambda: watched
-    try:
-        run.forward()
-    except OpRaised:
-        return []
-    finally:
-        subject.problem.forward_calls += run.forward_calls
-    return watched.lengths
+    watched = Slices()
+    return watched.lengths if watch_forward(subject, watched, problem) else []

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.watched_forward import watch_forward
 from gradlint.inputs.unlike import some_alike
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.numerics.verdict import AGREES, ROUNDED
@@ -18,14 +19,9 @@ def right_without_overwriting(subject: Subject) -> bool:
     """Whether forward writes more than once to some element, since integers among its arguments are
     alike, and all gradients are right where these are different: PyTorch does not say which of the
     values stays, so that no gradient is right or wrong. Asked of arguments that gradlint chose."""
-    watched, run = RepeatedWrites(), subject.problem.through(lambda invoke: invoke)
-    run.surroundings = lambda: watched
-    try:
-        run.forward()
-    except OpRaised:
+    watched = RepeatedWrites()
+    if not watch_forward(subject, watched):
         return False
-    finally:
-        subject.problem.forward_calls += run.forward_calls
     other = _with_different_integers(subject.sample, subject.seed) if watched.found else None
     if other is None:
         return False
