@@ -100,32 +100,34 @@ def method_of(function: type, name: str) -> ast.FunctionDef | None:
 
 
 def _computed(backward: ast.FunctionDef, name: str, names: Sequence[str]) -> str:
-    """A value that depends on the incoming gradients and is never used: it was to be returned."""
-    unused = [local for local in _depending(backward) if local not in _read(backward)]
-    for local in unused:
+    """A value that is never used and depends on the incoming gradients, or on anything, where it is
+    called the gradient of ``name``: it was to be returned."""
+    read = _read(backward)
+    ctx, *incoming = [item.arg for item in (*backward.args.posonlyargs, *backward.args.args)]
+    if backward.args.vararg is not None:
+        incoming.append(backward.args.vararg.arg)
+    unused = [local for local in _depending(backward, incoming) if local not in read]
+    named = [local for local in _depending(backward, [ctx, *incoming]) if _PREFIX.search(local)]
+    for local in dict.fromkeys([*unused, *(local for local in named if local not in read)]):
         rest = _PREFIX.sub("", local).strip("_") or local
         meant = [n for n in names if n.strip("_") == rest] or [
             n for n in names if n.startswith(rest) or (len(rest) > 1 and rest in n)
         ]
-        if name in meant or (not meant and len(unused) == 1):
+        if name in meant or (not meant and unused == [local]):
             return f"backward computes `{local}` and never uses it"
     return ""
 
 
-def _depending(backward: ast.FunctionDef) -> list[str]:
-    """Local names whose values depend on backward's arguments behind ``ctx``, sizes aside."""
-    arguments = [*backward.args.posonlyargs, *backward.args.args][1:]
-    first = {item.arg for item in arguments}
-    if backward.args.vararg is not None:
-        first.add(backward.args.vararg.arg)
-    known, found = set(first), []
-    for statement in bindings(backward.body):
-        for local, value in _stored(statement):
-            if known.isdisjoint(_values_in(value)):
-                continue
-            known.add(local)
-            if local not in first and not local.startswith("_"):
-                found.append(local)
+def _depending(backward: ast.FunctionDef, arguments: Sequence[str]) -> list[str]:
+    """Local names whose values depend on ``arguments`` of backward, sizes aside."""
+    known, found = set(arguments), []
+    stored = [pair for statement in bindings(backward.body) for pair in _stored(statement)]
+    for local, value in [*stored, *stored]:  # what a loop computes is used in its next turn
+        if known.isdisjoint(_values_in(value)):
+            continue
+        known.add(local)
+        if local not in arguments and not local.startswith("_"):
+            found.append(local)
     return list(dict.fromkeys(found))
 
 
@@ -139,10 +141,20 @@ def _values_in(node: ast.AST) -> Iterator[str]:
         yield from _values_in(child)
 
 
+#: Methods of lists that add what they are given.
+_ADDING = frozenset({"append", "insert", "extend"})
+
+
 def _stored(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement binds, each with the expression that it gets its value from."""
-    value = getattr(statement, "value", None)
+    """The names that a statement binds or changes in place, each with the expression that it gets
+    its value from."""
+    value = getattr(statement, "iter", None) or getattr(statement, "value", None)
     if not isinstance(value, ast.expr):
+        return
+    if isinstance(statement, ast.Expr):
+        changed = _changed_by(value)
+        if changed is not None and isinstance(value, ast.Call):
+            yield from ((changed.id, argument) for argument in value.args)
         return
     one = [target for target in [getattr(statement, "target", None)] if target is not None]
     for target in statement.targets if isinstance(statement, ast.Assign) else one:
@@ -151,7 +163,10 @@ def _stored(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             pairs = list(zip(target.elts, value.elts, strict=False))
         for part, source in pairs:
             for node in ast.walk(part):
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                changed = _written(node)
+                if changed is not None:
+                    yield changed.id, source
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                     yield node.id, source
 
 
@@ -165,15 +180,20 @@ def _read(backward: ast.FunctionDef) -> set[str]:
     }
 
 
-def _written(node: ast.AST) -> ast.expr | None:
-    """The name that a statement changes in place: ``g`` of ``g[0] = 1`` and ``g.add_(1)``."""
+def _written(node: ast.AST) -> ast.Name | None:
+    """The name that a node changes in place: ``g`` of ``g[0] = 1``, ``g.add_(1)`` and
+    ``g.append(1)``."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        return node.value
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        called = node.value.func
-        if isinstance(called, ast.Attribute) and called.attr.endswith("_"):
-            return called.value
-    return None
+        return node.value if isinstance(node.value, ast.Name) else None
+    return _changed_by(node.value) if isinstance(node, ast.Expr) else None
+
+
+def _changed_by(node: ast.expr) -> ast.Name | None:
+    """The name that a call changes in place."""
+    called = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+        return None
+    return called.value if called.attr.endswith("_") or called.attr in _ADDING else None
 
 
 # What is said in words.

@@ -132,6 +132,39 @@ class Computed(Function):
         return grad_output * y, None
 
 
+class Filled(Computed):
+    """Backward fills a gradient row by row, and leaves it where it is."""
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        gy = torch.empty_like(y)
+        for row in range(len(y)):
+            gy[row] = grad_output[row] * x[row]
+        return grad_output * y, None
+
+
+class Collected(Computed):
+    """Backward collects what it would still have to multiply."""
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        gy = []
+        for row in x:
+            gy.append(row)
+        return grad_output * y, None
+
+
+class Shapes(Computed):
+    """A size that is called as a gradient would be."""
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Any:
+        dx, dy = ctx.saved_tensors[0].shape  # noqa: RUF059
+        return grad_output * ctx.saved_tensors[1], None
+
+
 class Sizes(Function):
     """What is left unused is only a size of the gradient."""
 
@@ -262,6 +295,8 @@ def told(op: Any) -> list[tuple[str, str | None, str]]:
     ("op", "name", "reason"),
     [
         (Computed, "y", "backward computes `gy` and never uses it"),
+        (Filled, "y", "backward computes `gy` and never uses it"),
+        (Collected, "y", "backward computes `gy` and never uses it"),
         (Documented, "y", "the documentation says that `y` has one"),
         (Learned, "y", "the documentation says that `y` has one"),
         (Divergence, "mu_p", "`mu_q` and `log_p` have gradients"),
@@ -278,7 +313,9 @@ def test_a_parameter_that_a_module_passes_was_meant_to_be_trained() -> None:
     assert ("info", "z", "") in found
 
 
-@pytest.mark.parametrize("op", [Sizes, DocumentedConstant, DocumentedOther, OldAndNew, BiasedLoss])
+@pytest.mark.parametrize(
+    "op", [Sizes, Shapes, DocumentedConstant, DocumentedOther, OldAndNew, BiasedLoss]
+)
 def test_without_evidence_it_is_information(op: Any) -> None:
     assert [severity for severity, _, _ in told(op)] == ["info"]
 
