@@ -29,6 +29,9 @@ _SAID = re.compile(
 #: A length for an inverse real transform, or a size compared by its remainder of two.
 _HANDLED = re.compile(r"\b(?:irfft\w*|hfft\w*)\((?:[^\n]*[,(])?\s*[ns]\s*=|[%&]\s*[21]\s*[=!]=")
 
+#: Code that halves a size, or an axis.
+_HALVES = re.compile(r"//\s*2\b|>>\s*1\b|\bchunk\([^)\n]*\b2\b|\btensor_split")
+
 #: An expression that is a size, or several.
 _SIZES = re.compile(r"\.shape\b|\.size\(|\blen\(|\.numel\(")
 
@@ -39,6 +42,11 @@ def odd_sizes_are_meant(subject: Subject) -> bool:
     said = any(_SAID.search(prose(part)) for part in parts)
     texts = [text_of(part) for part in parts]
     return said or any(_HANDLED.search(text) or _uses_remainders(text) for text in texts)
+
+
+def splits_in_halves(subject: Subject) -> bool:
+    """Whether code takes half of something, as an op must that needs two halves."""
+    return any(_HALVES.search(text_of(part)) for part in parts_of(subject))
 
 
 def _uses_remainders(text: str) -> bool:

@@ -35,9 +35,14 @@ from gradlint.experiments.layout.meant_broadcasting import (
     is_said_or_handled,
     own_state_has,
 )
+from gradlint.experiments.layout.meant_odd_sizes import splits_in_halves
 from gradlint.experiments.layout.sliced_axes import rest_was_one_element
 from gradlint.experiments.layout.trailing_axes import Trailing, trailing_axes
-from gradlint.experiments.layout.unread_axes import leaves_others_unread, unread_axes
+from gradlint.experiments.layout.unread_axes import (
+    leaves_others_unread,
+    reads_all,
+    unread_axes,
+)
 from gradlint.experiments.rounding_only import changes_as_much
 from gradlint.experiments.shape.compared_gradients import reduces_to, returned_shapes
 from gradlint.experiments.subject import Subject
@@ -253,12 +258,20 @@ class SizeTrials:
 
     def _compare_with_even(self, one: SizeTrial, old: int, odd: int) -> None:
         """Tell what even sizes give in place of ``odd``, at which ``one`` was found faulty. A hint
-        says that they are right; several are tried, since one may be right by chance."""
+        says that they are right; several are tried, since one may be right by chance. Code that
+        halves nothing, and reads all elements at the odd size, needs no two halves."""
         even = self.changed({old: twice_a_prime(odd)})
         if even is None:
             return
         one.size_is_kept = _same_refusal(one.judgement, even.judgement)
         if even.judgement.verdict != RIGHT:
+            return
+        there = one.judgement.subject.sample
+        if (
+            one.judgement.verdict != RAISED
+            and not splits_in_halves(self.subject)
+            and reads_all(self.subject, there, self._axes({old: odd}))
+        ):
             return
         others = (self.changed({old: odd + more}) for more in (1, 3, 5))
         if not any(other is not None and other.faulty for other in others):

@@ -79,6 +79,22 @@ def leaves_others_unread(subject: Subject, sample: Sample, change: Mapping[Axis,
     )
 
 
+def reads_all(subject: Subject, sample: Sample, change: Mapping[Axis, int]) -> bool:
+    """Whether forward reads the middle and the last element along each axis of ``change``: an op
+    that needs two halves leaves one of them out where the size is odd."""
+    tensors = tensors_of(sample)
+    floating = [
+        axis
+        for axis in change
+        if tensors[axis[0]].is_floating_point() or tensors[axis[0]].is_complex()
+    ]
+    return bool(floating) and all(
+        _is_read(subject, sample, number, axis, position)
+        for number, axis in floating
+        for position in (-1, tensors[number].shape[axis] // 2)
+    )
+
+
 def _is_read(subject: Subject, sample: Sample, number: int, axis: int, position: int) -> bool:
     """Whether forward reads the elements at ``position`` along an axis of a tensor."""
     tensor = tensors_of(sample)[number]

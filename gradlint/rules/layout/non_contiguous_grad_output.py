@@ -99,6 +99,10 @@ RULE = rule_of(__name__)
 #: Calls, at most, with one more axis.
 CALLS_MORE = 24
 
+#: Relative difference up to which two gradients may be the same one (heuristic: what is more is
+#: looked at closely).
+LIKE = 1e-4
+
 #: Axes of an output up to which most views of a transposed grad_output are possible.
 FEW_AXES = 2
 
@@ -135,7 +139,7 @@ def _with_another_axis(subject: Subject) -> list[Finding]:
         return []
     sizes = SizeTrials(subject)
     for leading in sizes.leading_choices():
-        if _raises(subject, sizes.sample_with_leading_axis(subject.sample, leading)):
+        if _depends_on_layout(subject, sizes.sample_with_leading_axis(subject.sample, leading)):
             enlarged = sizes.with_leading_axis_added(leading)
             found = [] if enlarged is None else _transposed_there(subject, enlarged)
             if found or not subject.affords(CALLS_MORE):
@@ -158,22 +162,33 @@ def _transposed_there(subject: Subject, enlarged: SizeTrial) -> list[Finding]:
     return cotangent_findings(there, RULE, [seen], HELP, f" and {enlarged.words}")
 
 
-def _raises(subject: Subject, sample: Sample | None) -> bool:
-    """Whether backward raises at ``sample`` where grad_output is transposed; one call of each."""
+def _depends_on_layout(subject: Subject, sample: Sample | None) -> bool:
+    """Whether at ``sample`` backward raises, or returns something else, where grad_output is
+    transposed; one call of forward and two of backward."""
     if sample is None:
         return False
     here, there = subject.problem, subject.problem.at(sample)
     generator = torch.Generator().manual_seed(subject.seed)
+    plain: list[torch.Tensor | None] | None = None
     try:
         leaves, outputs = there.linearize()
         chosen = [output for output in outputs if output.differentiable]
         vs = {output.name: cotangent(output.value.detach(), generator) for output in chosen}
         altered = in_layout(vs, "transposed")
-        if altered is not None:
-            there.backward(chosen, leaves, [altered[output.name] for output in chosen])
+        if altered is None:
+            return False
+        given = [vs[output.name] for output in chosen]
+        plain = there.backward(chosen, leaves, given, retain_graph=True)
+        found = there.backward(chosen, leaves, [altered[output.name] for output in chosen])
     except OpRaised as raised:
-        return raised.phase == "backward"
+        return raised.phase == "backward" and plain is not None
     finally:
         here.forward_calls += there.forward_calls
         here.backward_calls += there.backward_calls
-    return False
+    return not all(map(_is_alike, plain, found))
+
+
+def _is_alike(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and torch.allclose(one, other, rtol=LIKE, equal_nan=True)

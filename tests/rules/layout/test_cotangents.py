@@ -201,6 +201,26 @@ class ProjectedAsIs(Projected):
         return (flat @ matrix.mT).view(points.shape), points.reshape(-1, 3).mT @ flat
 
 
+class DoubledInPlace(Function):
+    """Backward doubles rows of a clone, which keeps the strides of grad_output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = grad_output.clone()
+        grad.reshape(-1, grad.shape[-1]).mul_(2)
+        return grad
+
+
+class DoubledRows(DoubledInPlace):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return DoubledInPlace.backward(ctx, grad_output.contiguous())
+
+
 class OfRows(Projected):
     """Takes no more axes, for which its view would fail."""
 
@@ -220,6 +240,16 @@ def test_an_axis_more_of_the_only_tensor_that_may_have_it(probed: Callable[..., 
     )
     for op in (ProjectedAsIs, OfRows):
         assert probed(rule("GL701"), op, matrix(3, 3), matrix(3, 2)).verdict == "pass"
+
+
+def test_what_is_wrong_with_an_axis_more_alone(probed: Callable[..., Outcome]) -> None:
+    """Rows of two axes can be viewed whatever their strides are; of three, they are copied."""
+    (finding,) = probed(rule("GL701"), DoubledInPlace, matrix(3, 4)).findings
+    assert finding.message == (
+        "gradient for `x` is wrong where grad_output is transposed in memory and `x` has shape "
+        "[5, 3, 4]"
+    )
+    assert probed(rule("GL701"), DoubledRows, matrix(3, 4)).verdict == "pass"
 
 
 @pytest.mark.parametrize("op", [Linear, OfTwoAxes, WithoutBatches])

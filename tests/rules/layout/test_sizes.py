@@ -80,6 +80,33 @@ class Halves(Function):
         return torch.cat([grad_output[..., half:], -grad_output[..., :half]], -1)
 
 
+class Thinned(Function):
+    """Sums of neighbours around every other element, zero beyond the ends."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.size = x.shape[-1]
+        padded = torch.nn.functional.pad(x, (1, 1))
+        return sum(padded[..., k : k + ctx.size : 2] for k in range(3))
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        padded = grad_output.new_zeros((*grad_output.shape[:-1], ctx.size + 2))
+        for k in range(3):
+            padded[..., k : k + ctx.size : 2] += grad_output
+        return padded[..., 1:-1]
+
+
+class ThinnedTwice(Thinned):
+    """The last of an odd number counts twice."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad = Thinned.backward(ctx, grad_output).clone()
+        grad[..., -1] *= 1 + ctx.size % 2
+        return grad
+
+
 class FirstAxis(Function):
     @staticmethod
     def forward(ctx, x):
@@ -231,6 +258,12 @@ def test_halves_are_a_demand_not_an_error(probed: Callable[..., Outcome]) -> Non
     assert severity == "info"
     assert message == "wrong gradient for `x` where `x` has shape [4, 1025]"
     assert "accepts an odd size where it needs two halves" in outcome.findings[0].cause_text
+
+
+def test_odd_sizes_are_no_demand_where_nothing_is_halved(probed: Callable[..., Outcome]) -> None:
+    assert probe(probed, "GL706", Thinned, matrix()).verdict == "pass"
+    outcome = probe(probed, "GL706", ThinnedTwice, matrix())
+    assert told(outcome) == [("error", "wrong gradient for `x` where `x` has shape [4, 1025]")]
 
 
 def test_odd_sizes_that_are_meant_are_no_demand(probed: Callable[..., Outcome]) -> None:
