@@ -8,8 +8,8 @@ remainders by a vanishing divisor vanish too, but jump.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -17,6 +17,7 @@ import torch
 from gradlint.experiments.finite.extremes import ExtremePoint
 from gradlint.experiments.finite.special_values import SpecialElement
 from gradlint.experiments.subject import Subject
+from gradlint.model.sample import map_tensors
 from gradlint.numerics.differences import significand_bits
 from gradlint.numerics.products import rms, unit_roundoff, widened
 from gradlint.trace.op_io import OpRaised
@@ -31,6 +32,9 @@ NEIGHBOUR, LARGEST_JUMP = 1.001, 0.1
 
 #: Roundings of the outputs that a difference of two of them may hold (heuristic).
 ROUNDINGS = 16.0
+
+#: What other arguments are in place of zero, in units of their typical element (heuristic).
+NEAR_ZERO = 0.1
 
 #: Values near and nearer that agree to this share of the typical output have a limit (heuristic).
 AGREE = 1e-2
@@ -77,8 +81,44 @@ def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[Removabl
         if not any(bool(hole.any()) for hole in left.values()):
             continue
         found = _limit(subject, alone, place, left)
-        if found is not None:
+        if found is not None and not _needs_other_zeros(subject, found, values):
             yield found
+
+
+def _needs_other_zeros(
+    subject: Subject, found: RemovableNaN, values: Sequence[torch.Tensor]
+) -> bool:
+    """Whether ``found`` is finite once no other argument is zero anywhere: 0 / 0 of two arguments
+    tends to another value from every side."""
+    changed = False
+
+    def without_zeros(tensor: torch.Tensor) -> torch.Tensor:
+        nonlocal changed
+        if not tensor.is_floating_point() or not bool((tensor == 0).any()):
+            return tensor
+        changed = True
+        near = NEAR_ZERO * (rms(tensor.detach()) or 1.0)
+        return torch.where(tensor.detach() == 0, near, tensor.detach())
+
+    def constant(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor if tensor.requires_grad else without_zeros(tensor)
+
+    sample = subject.sample
+    args, kwargs = map_tensors((sample.args, sample.kwargs), constant)
+    others = [
+        value if position == found.place.position else without_zeros(value)
+        for position, value in enumerate(values)
+    ]
+    if not changed:
+        return False
+    problem = subject.problem.at(replace(sample, args=args, kwargs=kwargs))
+    try:
+        outputs = {item.name: item.value for item in problem.forward(others)}
+    except OpRaised:
+        return False
+    finally:
+        subject.problem.forward_calls += problem.forward_calls
+    return bool(outputs[found.output][tuple(found.index)].isfinite())
 
 
 def _limit(

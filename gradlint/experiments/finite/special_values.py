@@ -45,7 +45,8 @@ USUAL_BOUNDS = (1.0, -1.0, 0.5)
 #: meant to be any numbers.
 _LOG_OF_SCALE = re.compile(
     r"(?i)(?:log|ln)_?(?:scale|sigma|std|stddev|sd|var|variance|rate|prec|precision|temp|temperature"
-    r"|tau|kappa|lambda|lam|dispersion|concentration|df|nu|dt|step|theta|length_?scale)s?(?:_\w+)?"
+    r"|tau|kappa|lambda|lam|dispersion|concentration|df|nu|dt|step|theta|length_?scale|length|ell?|l"
+    r"|width|bandwidth|bw|amplitude|amp|gain|noise|shape|mass)s?(?:_\w+)?"
 )
 
 

@@ -101,6 +101,7 @@ from gradlint.experiments.finite.extremes import (
     with_one_unmasked,
     without_special,
 )
+from gradlint.experiments.finite.poles import divided_by_zeros
 from gradlint.experiments.finiteness import values_of
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.outcomes import skipped
@@ -235,8 +236,8 @@ def _with_zeros_elsewhere(
 ) -> tuple[Where, Explanation | None]:
     """The kind of values at which ``wrong`` is seen, and what explains it. Where it needs a zero in
     another input, of which all values have one sign, the values are not of the sample's kind: the
-    power mean is smooth in its exponent, and its formula divides by it. Zero in a parameter of a
-    module explains it."""
+    power mean is smooth in its exponent, and its formula divides by it, which explains it. So does
+    zero in a parameter of a module."""
     single = subject.once(make_extremes).named("single")
     if wrong.kind != "sample" or single is None:
         return wrong.kind, None
@@ -246,7 +247,8 @@ def _with_zeros_elsewhere(
     for zeros_of, explained in tries:
         instead = inside_of_ranges(subject, single, zeros_of=zeros_of) if zeros_of else None
         if instead is not None and all(w.position != wrong.position for w in points.wrong(instead)):
-            return "special", explained
+            divides = divided_by_zeros(subject, single.make(), outside=zeros_of) & zeros_of
+            return "special", explained or ("divisor" if divides else None)
     return wrong.kind, None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -201,6 +202,18 @@ def test_two_inputs_that_vanish_together_are_no_hole(
     probed: Callable[..., Outcome], op: Any
 ) -> None:
     assert probed(GL301, op, X.abs(), X.abs().flip(0)).findings == []
+
+
+def saturating(x: Tensor, half: Tensor) -> Tensor:
+    return x / (half + x)
+
+
+def test_a_zero_that_was_given_beside_one_that_is_tried(probed: Callable[..., Outcome]) -> None:
+    """0 / 0 tends to zero along one input, and to one along the other."""
+    doses = torch.tensor([0.0, 0.5, 2.0])
+    half = torch.tensor([1.2, 0.7, 0.9])
+    op = functools.partial(saturating, doses)
+    assert probed(GL301, op, half).findings == []
 
 
 def test_a_domain_without_zero_is_left_alone() -> None:
@@ -1458,6 +1471,11 @@ def heavy_tailed(x: Tensor, log_scale: Tensor) -> Tensor:
     return log_scale + 2 * torch.log1p((x * torch.exp(-log_scale)).square() / 3)
 
 
+def with_log_length(x: Tensor, log_l: Tensor) -> Tensor:
+    s = (x / log_l.exp()).abs()
+    return (1 + s) * torch.exp(-s)
+
+
 def by_weights(x: Tensor, log_weight: Tensor) -> Tensor:
     return (log_weight.exp() * x).sum(-1) / log_weight.exp().sum(-1)
 
@@ -1468,7 +1486,12 @@ def squared_twice(x: Tensor, log_scale: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("op", "names"),
-    [(heavy_tailed, []), (by_weights, ["log_weight"]), (squared_twice, ["log_scale"])],
+    [
+        (heavy_tailed, []),
+        (with_log_length, []),
+        (by_weights, ["log_weight"]),
+        (squared_twice, ["log_scale"]),
+    ],
 )
 def test_the_exponential_of_a_log_scale_fits_into_the_dtype(
     probed: Callable[..., Outcome], op: Callable[..., Tensor], names: list[str]
