@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,7 @@ from gradlint.experiments.layout.meant_broadcasting import (
 )
 from gradlint.experiments.shape.compared_gradients import returned_tensors
 from gradlint.experiments.singular_inputs import gradients_under_autograd
+from gradlint.experiments.steered_inputs import steered_samples
 from gradlint.experiments.subject import Subject
 from gradlint.inputs.designed import Designed
 from gradlint.inputs.designed_arguments import (
@@ -44,6 +45,7 @@ from gradlint.inputs.designed_constructions import (
     other_mode,
     with_given_weights,
     with_larger_parameters,
+    with_parameters_around,
     with_parameters_of_both_signs,
 )
 from gradlint.inputs.designed_indices import other_indices
@@ -57,7 +59,7 @@ from gradlint.inputs.designed_kinds import (
 from gradlint.inputs.designed_lists import one_more, with_empty_part
 from gradlint.inputs.designed_marks import marked_labels
 from gradlint.inputs.designed_masks import mixed_masks
-from gradlint.inputs.designed_optionals import LeftOut
+from gradlint.inputs.designed_optionals import LeftOut, without_optionals
 from gradlint.inputs.designed_orders import ranking, with_ties
 from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
@@ -130,6 +132,7 @@ class Designer:
         yield from other_arguments(op, sample, seed, guards)
         with_optionals = [*self._with_left_out(sample)]
         yield from with_optionals
+        yield from () if inferred else without_optionals(op, sample, self.given)
         if inferred and self.subject.coverage is not None:
             divisors = self.subject.coverage.divisors()
             yield from smaller_blocks(op, sample, divisors, seed)
@@ -142,10 +145,21 @@ class Designer:
             yield from beyond(op, sample) if watched.one_sided else ()
             yield from farther_alone(op, sample) if watched.apart or watched.one_sided else ()
             yield from up_to_limits(op, sample)
-            yield from self._passing(sample, watched)
+        passed: set[float] = set()
+        for threshold, designed in steered_samples(self.subject, sample):
+            passed.add(threshold)
+            yield designed
+        if inferred:
+            yield from self._passing(sample, watched, passed)
             yield from self._around_moved(watched)
             yield from self._of_other_kinds()
             yield from self._of_both_signs(sample)
+        limits = [
+            (item.tensor, item.threshold)
+            for item in watched.compared.values()
+            if item.side and abs(item.threshold) > EPSILON
+        ]
+        yield from with_parameters_around(op, sample, limits)
         yield from other_mode(op, sample)
         yield from with_given_weights(op, sample)
         if inferred:
@@ -219,10 +233,14 @@ class Designer:
                 problem.backward_calls += there.backward_calls
         return watched
 
-    def _passing(self, sample: Sample, watched: Comparisons) -> Iterator[Designed]:
-        """Values that pass what forward compares with, or backward alone."""
+    def _passing(
+        self, sample: Sample, watched: Comparisons, passed: Collection[float]
+    ) -> Iterator[Designed]:
+        """Values that pass what forward compares with, beside numbers that were passed, or backward
+        alone."""
         op = self.subject.op
-        yield from passing_thresholds(op, sample, watched.compared, self._watched)
+        left = {k: item for k, item in watched.compared.items() if item.threshold not in passed}
+        yield from passing_thresholds(op, sample, left, self._watched)
         seen = self._in_backward
         if seen is not None:
             known = {item.threshold for item in watched.compared.values()}

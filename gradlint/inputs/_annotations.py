@@ -327,7 +327,7 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
             or ("binary" if documented_binary(text, evidence.name, names) else "")
             or documented_interval(text, evidence.name, names)
             or _SIGNED[documented_sign(text, evidence.name, names)]
-            or of_quantity(item.words)
+            or ("" if evidence.signed else of_quantity(item.words))
             or evidence.domain
         )
     evidence.general = denies_symmetry(text, evidence.name)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from gradlint.inputs import _names
 from gradlint.inputs._backward_returns import read_returned_to
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._known_functions import argument_kinds, domain_needed, rank_wanted
@@ -75,6 +76,9 @@ _TAKE_SIZES = frozenset(
 
 #: Functions that sort values into others → the position of these.
 _SORTED_INTO = {"searchsorted": 0, "bucketize": 1}
+#: Weight of the evidence for integers where these are bounds of segments by their name: more than
+#: what is left for numbers once a schema has said "Tensor".
+_SEGMENTS_SORTED = 6.0
 
 #: The same where it is all that ``range`` takes, or ``torch.arange``, which accepts a fraction
 #: (heuristic: with less, arithmetic with the number spoke for a fraction: one sample of 0.7).
@@ -115,13 +119,16 @@ class Calls(Statements):
         self.generic_visit(node)
 
     def _sorted_into(self, node: ast.Call) -> None:
-        """``torch.searchsorted(knots, x)`` and ``torch.bucketize(x, knots)``: knots increase."""
+        """``torch.searchsorted(knots, x)`` and ``torch.bucketize(x, knots)``: knots increase. What
+        bounds segments by its name, as ``offsets``, does so in places of an axis."""
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         place = _SORTED_INTO.get(name)
         if place is None or len(node.args) <= place:
             return
         held = self.root(node.args[place])
-        if held is not None:
+        if held is not None and _names.bounds_segments(held.name):
+            held.say("index", _SEGMENTS_SORTED)
+        elif held is not None:
             held.domain = held.domain or "ordered"
 
     def _compared_numbers(self, node: ast.Call, name: str) -> None:

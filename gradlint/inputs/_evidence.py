@@ -93,6 +93,7 @@ class Evidence:
         sized: whether an axis is made as long as it says, as in ``x.new_zeros(n, 3)``.
         sliced: whether the code takes the elements up to it, or counts up to it, so that it is no
             axis.
+        skipped: whether the code leaves out the elements before it, of which there may be none.
         either_sign: whether the code takes it below zero as well as above, for a number.
         batched: whether the code indexes it behind any number of axes, as in ``x[..., 1:]``.
         bounds: that its values keep beside other arguments, sizes and numbers.
@@ -149,6 +150,7 @@ class Evidence:
     signed: bool = False
     sized: bool = False
     sliced: bool = False
+    skipped: bool = False
     either_sign: bool = False
     batched: bool = False
     bounds: list[Bound] = field(default_factory=list)

@@ -612,6 +612,7 @@ def _from_schema(schema: Any) -> list[Evidence]:
             "List[Tensor]": "tensors",
             "List[int]": "shape",
             "List[SymInt]": "shape",
+            "List[float]": "floats",
             "int": "int",
             "SymInt": "int",
             "float": "float",

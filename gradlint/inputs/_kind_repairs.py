@@ -91,6 +91,7 @@ _KINDS_BY_TYPE: dict[str, tuple[str, ...]] = {
     "bool": ("bool",),
     "str": ("str",),
     "List[int]": ("shape",),
+    "List[float]": ("floats",),
     "Device": ("device",),
 }
 #: What functions bound by pybind11 say of arguments of another type, and a type that they take.

@@ -296,10 +296,18 @@ def weighs(name: str) -> bool:
     return matches("weight weights *_weight *_weights", name)
 
 
+_LOGARITHMS = "log_* ln_* logvar logscale logsigma logstd"
+
+
+def is_logarithm(name: str) -> bool:
+    """Whether a tensor of this name is the logarithm of something that is no probability."""
+    return matches(_LOGARITHMS, name) and "prob" not in name.lower()
+
+
 def domain(name: str) -> str:
     """The domain that the name of a floating tensor suggests; the logarithm of what is positive may
     be any number."""
-    if matches("log_* ln_* logvar logscale logsigma logstd", name) and "prob" not in name.lower():
+    if is_logarithm(name):
         return "real"
     return next((domain for words, domain in _DOMAINS if matches(words, name)), "real")
 
@@ -373,6 +381,11 @@ def is_spacing(name: str) -> bool:
 def tells_triangle(name: str) -> bool:
     """Whether the name is that of a flag that says which triangle of a matrix forward reads."""
     return matches("upper lower is_upper is_lower use_upper use_lower uplo", name)
+
+
+def bounds_segments(name: str) -> bool:
+    """Whether an argument of this name says where segments begin and end, as places of an axis."""
+    return matches("offset offsets offs *_offsets ptr indptr rowptr *_ptr cu_*lens cu_*len", name)
 
 
 def is_limit(name: str) -> bool:

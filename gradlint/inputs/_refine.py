@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import prod
 from types import CodeType
 
+from gradlint.inputs import _names
 from gradlint.inputs._attempt import Trial, agrees, attempt, reads_only
 from gradlint.inputs._plan import (
     SEARCH_SIZES,
@@ -21,7 +22,7 @@ from gradlint.inputs._plan import (
     ValueGuess,
 )
 from gradlint.inputs._refined_integers import telling_indices, wide_indices
-from gradlint.inputs._search import Found, Search, with_linked_permutations
+from gradlint.inputs._search import OF_ONE_SIGN, Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
 from gradlint.inputs.values import build
 from gradlint.model.related import FORMULAS, Bound, Formula, Side
@@ -77,6 +78,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         wide_indices,
         telling_indices,
         _shared_by_the_batch,
+        _of_any_sign,
     ):
         if search.out_of_time:
             break
@@ -524,6 +526,29 @@ def _shared_by_the_batch(search: Search, plan: Plan, trial: Trial) -> tuple[Plan
         same = better is not None and better.shapes == trial.shapes and not better.reduced
         if better is not None and same and sizes[guess.axes[0]] > 1 and _agreeing(search, shared):
             return shared, better
+    return plan, trial
+
+
+def _of_any_sign(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Note which of several tensors that got one sign together, because forward was not finite, are
+    as good with both: another one may need it. What is a logarithm by its name gets both."""
+    together = [
+        (name, guess)
+        for name, guess in plan.tensors()
+        if guess.domain in OF_ONE_SIGN
+        and isinstance(plan.guess(name), TensorGuess)
+        and isinstance(first := search.proposals[name][0][0], TensorGuess)
+        and first.domain == "real"
+    ]
+    for name, guess in together if len(together) > 1 else ():
+        if search.out_of_time:
+            break
+        free = plan.changed(name, replace(guess, domain="real"))
+        as_good = search.as_good(free, trial)
+        if as_good is not None and _names.is_logarithm(name):
+            plan, trial = free, as_good
+        elif as_good is not None:
+            search.free_of_sign.add(name)
     return plan, trial
 
 

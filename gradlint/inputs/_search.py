@@ -121,6 +121,9 @@ EACH_PART = 3
 #: for the number of all elements, 210).
 MOST_ASKED = 64
 
+#: Domains of which all values have one sign.
+OF_ONE_SIGN = frozenset({"positive", "negative", "unit", "above"})
+
 #: Domains that are tried only where something asks for them: hardly any op needs them because of
 #: values that are not finite.
 _SPECIAL = frozenset({"ordered", "logs", "corners"} | OF_SQUARES - {"spd"})
@@ -180,7 +183,8 @@ class Search:
     """One search; :meth:`run` gives the best plan, or None with ``failures`` filled.
 
     ``cut_short`` says whether anything was left untried because time ran out, ``held`` which axes
-    must keep their size because the op reads their elements one by one.
+    must keep their size because the op reads their elements one by one, ``free_of_sign`` of which
+    tensors forward takes values of both signs.
     """
 
     def __init__(
@@ -219,8 +223,7 @@ class Search:
         self._needs: list[tuple[tuple[int, ...], Need]] = []
         self._kinds: set[object] = set()
         self._furthest: tuple[int, ...] = ()
-        #: Tensors of any real values at which backward returned what is not finite.
-        self._not_finite: set[str] = set()
+        self.free_of_sign: set[str] = set()
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -326,11 +329,11 @@ class Search:
         return need if progress == self._furthest else None
 
     def narrowed(self, plan: Plan) -> Iterator[str]:
-        """The tensors whose values are positive in ``plan`` for the sake of backward alone: nothing
-        says so, and forward is finite at other values, too."""
+        """The tensors whose values have one sign in ``plan`` for the sake of backward, or of what
+        other tensors hold: nothing says so, and forward is finite at other values, too."""
+        said = any(domain in OF_ONE_SIGN for domain in self._mentioned)
         for name, guess in plan.tensors():
-            said = any(domain == "positive" for domain in self._mentioned)
-            if guess.domain == "positive" and name in self._not_finite and not said:
+            if guess.domain in OF_ONE_SIGN and name in self.free_of_sign and not said:
                 yield name
 
     def as_good(self, plan: Plan, known: Trial) -> Trial | None:
@@ -483,7 +486,7 @@ class Search:
         elif trial.score == 4:
             if not trial.finite:
                 free = (name for name, guess in plan.tensors() if guess.domain == "real")
-                self._not_finite |= set(free)
+                self.free_of_sign |= set(free)
                 yield from with_unequal_members(plan)
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)

@@ -100,6 +100,7 @@ class Reader(Calls):
                     if found is not None:
                         found.say("int", 2.5)
                         found.sliced = True
+                        found.skipped |= bound is item.lower
                     self._bounding(bound)
             else:
                 found = self.parameter(item)

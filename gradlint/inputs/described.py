@@ -52,6 +52,8 @@ _BRACKETS = re.compile(
     rf"(?<![\w.])(?P<open>[(\[])\s*(?P<axes>{_ONE_AXIS}(?:\s*,\s*{_ONE_AXIS}){{0,6}})\s*(?P<end>,?)"
     r"\s*[)\]]"
 )
+#: "(genes,)".
+_ALONE = re.compile(r"[(\[]\s*([a-z]\w{0,11})\s*,\s*[)\]]")
 #: "N x 3", "B×N×3", "NxD".
 _BY = r"(?:\s+x\s+|\s*×\s*|(?<=[A-Z0-9])x(?=[A-Z0-9]))"
 _TIMES = re.compile(
@@ -302,7 +304,10 @@ def _shapes_of(name: str, text: str, entry: str, names: Sequence[str]) -> list[t
                 continue
             is_value = "=" in gap  # unless with symbols: "size = (3, 4)"
             shaped = shaped and not is_value
-            if _plausible(match, axes, shaped=shaped, close=not gap.strip(" `:")):
+            close = not gap.strip(" `:")
+            # "mu (cells, genes), theta (genes,)": brackets of one are those of a shape.
+            shaped |= close and not {*_ALONE.findall(text)}.isdisjoint(axes)
+            if _plausible(match, axes, shaped=shaped, close=close):
                 return [axes, *_second_form(rest[match.end() :], name, names)]
     return _of_noun(name, text, names)
 

@@ -406,6 +406,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
     said = prose(op.defining) if op.defining is not None else ""
     along_last = any(word in d for d in sample.domains.values() for word in ALONG_LAST)
     tensors = [name for name, value in given.items() if is_tensor(value)]
+    starred = any(p.kind is p.VAR_POSITIONAL for p in op.signature.parameters.values())
     found = {}
     for parameter in op.signature.parameters.values():
         evidence = known.get(parameter.name)
@@ -416,20 +417,23 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         limit = now is None and _LIMITS.search(parameter.name)
         if now is None and not limit and is_of_others(op, evidence, tensors):
             continue
-        if _names.stops_gradients(parameter.name) or (
-            along_last and _names.is_axis(parameter.name) and not evidence.sliced
-        ):
+        axis = _names.is_axis(parameter.name) and not evidence.sliced
+        counts_members = starred and evidence.sliced  # as n of ``tensors[:n]``
+        if _names.stops_gradients(parameter.name) or (along_last and axis) or counts_members:
             continue
+        allowed = documented_range(said, parameter.name, known)
         if sample.origin != "inferred" and parameter.name in given and _is_chosen(parameter, now):
-            continue  # who gave it may have had reasons
+            # Who gave it may have had reasons.
+            others = distinct(now, _known_numbers(parameter, now, evidence.values))
+            found[parameter.name] = within(allowed, now, others)[:MOST_COMPARED]
+            continue
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
-        zero = [0] if evidence.switch else []
+        zero = [0] if evidence.switch or evidence.skipped else []
         words = [*evidence.values, *zero, *documented_words(said, now)]
         candidates = [
             *_of_parts(parameter.name, now, sample),
             *values_for(parameter.name, now, words, kind, rank, sliced=evidence.sliced),
         ]
-        allowed = documented_range(said, parameter.name, known)
         others = distinct(now, within(allowed, now, candidates))[: _most_of(evidence, now)]
         if evidence.either_sign:
             others = distinct(now, [*within(allowed, now, _of_other_sign(now)), *others])
@@ -442,11 +446,10 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         elif type(now) is int and parameter.default is inspect.Parameter.empty and others:
             free = not (counts_iterations(parameter.name) or _names.selects(parameter.name))
             others += distinct(now, [_beyond_sizes(sample)]) if now > 0 and free else []
-        if others:
-            found[parameter.name] = others
-        if len(found) >= MOST_ARGUMENTS:
+        found[parameter.name] = others
+        if sum(map(bool, found.values())) >= MOST_ARGUMENTS:
             break
-    return found
+    return {name: others for name, others in found.items() if others}
 
 
 def _is_chosen(parameter: inspect.Parameter, given: Any) -> bool:
@@ -456,6 +459,17 @@ def _is_chosen(parameter: inspect.Parameter, given: Any) -> bool:
     free = isinstance(given, (bool, str, enum.Enum)) or parameter.default is parameter.empty
     same = type(given) is type(parameter.default) and given == parameter.default
     return not (free or same)
+
+
+def _known_numbers(parameter: inspect.Parameter, now: Any, compared: Sequence[Any]) -> list[Any]:
+    """Numbers that forward surely takes in place of one that was chosen: its default, and those
+    that the code asks for by name. Fewer iterations, or a wider tolerance, leave an error."""
+    name, default = parameter.name, parameter.default
+    if type(now) not in (int, float) or counts_iterations(name) or _names.is_tolerance(name):
+        return []
+    usual = [default] if type(default) in (int, float) else []
+    like = float(now) if type(default) is float else now  # 0 is given in place of 1.0, too
+    return [*_of_its_type(compared, like), *usual]
 
 
 def within(allowed: Range | None, now: Any, candidates: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from gradlint.inputs import _names
-from gradlint.inputs.designed import Designed, is_floating
+from gradlint.inputs.designed import Designed, Tested, is_floating, is_same
 from gradlint.inputs.designed_arguments import (
     EPSILON,
     MOST_ARGUMENTS,
@@ -28,6 +28,7 @@ from gradlint.inputs.designed_arguments import (
     values_for,
     within,
 )
+from gradlint.inputs.designed_values import on_both_sides
 from gradlint.inputs.documentation import (
     documented_range,
     prose,
@@ -240,6 +241,33 @@ def with_larger_parameters(op: Op, sample: Sample, factor: float) -> Designed | 
     label = f"{sample.label}, {words}" if sample.label.startswith("with ") else words
     there = replace(sample, label=label, kind="special")
     return Designed(there, {}, op=replace(op, module=module, call=module))
+
+
+def with_parameters_around(
+    op: Op, sample: Sample, compared: Sequence[Tested]
+) -> Iterator[Designed]:
+    """``sample`` for a copy of the module with a parameter on both sides of a number that forward
+    compares it with: a scale that is kept below a limit is learned on both sides of it.
+
+    Args:
+        compared: tensors that are compared, each with the number.
+    """
+    named = dict(op.module.named_parameters()) if op.module is not None else {}
+    for name, parameter in named.items():
+        marks = sorted({mark for seen, mark in compared if is_same(parameter, seen)})
+        if not marks or not is_floating(parameter):
+            continue
+        try:
+            module = copy.deepcopy(op.module)
+        except Exception:  # of a module that can't be copied: anything
+            return
+        assert module is not None
+        with torch.no_grad():
+            made = module.get_parameter(name)
+            made.copy_(on_both_sides(made, marks))
+        shown = ", ".join(f"{mark:g}" for mark in marks)
+        there = replace(sample, label=f"where `{name}` is on both sides of {shown}", kind="same")
+        yield Designed(there, {}, op=replace(op, module=module, call=module))
 
 
 #: How code takes away the sign of a number.

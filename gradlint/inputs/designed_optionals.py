@@ -17,7 +17,7 @@ from functools import cached_property
 import torch
 
 from gradlint.inputs._attempt import Trial, agrees, process_state_restored, run
-from gradlint.inputs._evidence import Evidence
+from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._of_others import is_of_others
 from gradlint.inputs._plan import Plan, TensorGuess
@@ -36,6 +36,25 @@ MOST_OPTIONALS, MOST_SHAPES = 4, 12
 
 #: Kinds of tensors that are made. Integers mean something of their own: lengths, segments, labels.
 _MADE = ("tensor", "mask")
+
+
+def without_optionals(op: Op, sample: Sample, others: Sequence[Sample]) -> Iterator[Designed]:
+    """``sample`` without each optional tensor that it gives: where there is no first state, no mask
+    and no weight, forward and backward have code of their own.
+
+    Args:
+        op: the operator.
+        sample: arguments that were given.
+        others: the other samples that were given: what one of them leaves out was tried.
+    """
+    always = set.intersection(*(set(_given(op, one)) for one in (sample, *others)))
+    values = _given(op, sample)
+    for item in gather(op):
+        optional = item.default is None or (item.default is MISSING and item.optional)
+        if optional and item.name in always and isinstance(values[item.name], torch.Tensor):
+            there = with_arguments(op, sample, {item.name: None})
+            label = f"without `{item.name}`"
+            yield Designed(replace(there, label=label, kind="left-out", moved=()), {})
 
 
 @dataclass

@@ -112,7 +112,8 @@ _CHANGES: tuple[_Change, ...] = (
 
 
 def other_values(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with one sign in each tensor that has both, with large and with small values."""
+    """``sample`` with one sign in each tensor that has both, with large and with small values. What
+    is a logarithm by its name stays: exp(30 x) is no width or rate that anybody has."""
     yield from _changed(op, sample, _CHANGES)
 
 
@@ -152,17 +153,20 @@ def with_other_signs(op: Op, sample: Sample, signed: Sequence[torch.Tensor]) -> 
 
 
 def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with numbers of both signs where they are positive because backward returned what
-    is not finite at others: that may be a fault of backward."""
-    exchange = {}
+    """``sample`` with numbers of both signs where they have one for no reason of their own (see
+    :class:`~gradlint.model.sample.Sample`): in all such inputs, then in each alone."""
+    exchange: dict[str, tuple[int, torch.Tensor]] = {}
     for name, tensor in sample.named_tensors(op.signature):
         if name in sample.narrowed and is_floating(tensor) and tensor.numel() > 1:
             signs = 1.0 - 2.0 * (torch.arange(tensor.numel()) % 2)
             changed = tensor.detach() * signs.reshape(tensor.shape).to(tensor)
-            exchange[id(tensor)] = leaf_like(changed, tensor)
+            exchange[name] = id(tensor), leaf_like(changed, tensor)
     if exchange:
         label = "where values have both signs"
-        yield Designed(exchanged(sample, exchange, label, "special"), {})
+        yield Designed(exchanged(sample, dict(exchange.values()), label, "special"), {})
+    for name, pair in exchange.items() if len(exchange) > 1 else ():
+        label = f"where `{name}` has both signs"
+        yield Designed(exchanged(sample, dict([pair]), label, "special"), {})
 
 
 def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
@@ -277,6 +281,7 @@ def _changed(op: Op, sample: Sample, changes: Sequence[_Change]) -> Iterator[Des
             id(tensor): leaf_like(changed, tensor)
             for name, tensor in sample.named_tensors(op.signature)
             if is_floating(tensor) and domain_of(sample, name) in domains
+            if not (kind == "extreme" and _names.is_logarithm(name))
             if (changed := change(tensor.detach())) is not None
         }
         if exchange:
@@ -329,6 +334,14 @@ def beyond_own_bounds(op: Op, sample: Sample, bounded: Sequence[Tested]) -> Iter
             yield replaced(sample, tensor, flat, f"where `{name}` is on both sides of {words}")
 
 
+def on_both_sides(value: torch.Tensor, marks: Sequence[float]) -> torch.Tensor:
+    """Numbers below, between and above ``marks`` in place of ``value``; of one number, one on the
+    other side of the nearest of them."""
+    if value.numel() > 1:
+        return _scattered(value.detach(), marks, -math.inf, math.inf)
+    return torch.full_like(value.detach(), _across(float(value), marks, -math.inf, math.inf)[0])
+
+
 def on_the_other_side(op: Op, sample: Sample, compared: Sequence[Tested]) -> Iterator[Designed]:
     """``sample`` with a single number on the other side of the nearest number that forward itself
     compares it with.
@@ -350,13 +363,19 @@ def _opposite(
     """``sample`` with a single number between ``low`` and ``high`` on the other side of the nearest
     of ``marks``."""
     now = float(tensor)
-    mark = min(marks, key=lambda each: abs(each - now))
-    size = max(abs(mark), 1.0) if math.isinf(low) else mark - low
-    room = size if math.isinf(high) else high - mark
-    other = mark + HALFWAY * room if now < mark else mark - HALFWAY * size
+    other, mark = _across(now, marks, low, high)
     side = "above" if now < mark else "below"
     flat = torch.full((1,), other, dtype=torch.float64)
     return replaced(sample, tensor, flat, f"where `{name}` is {side} {mark:g}")
+
+
+def _across(now: float, marks: Sequence[float], low: float, high: float) -> tuple[float, float]:
+    """A number between ``low`` and ``high`` on the other side of the nearest of ``marks``, and that
+    mark."""
+    mark = min(marks, key=lambda each: abs(each - now))
+    size = max(abs(mark), 1.0) if math.isinf(low) else mark - low
+    room = size if math.isinf(high) else high - mark
+    return (mark + HALFWAY * room if now < mark else mark - HALFWAY * size), mark
 
 
 def _scattered(

@@ -171,6 +171,24 @@ _SCALAR_FIRST = re.compile(
 )
 
 
+#: Words before an inequality that make it one case of several, "saturated for h >= 0", "2x if
+#: x > 0", unless the clause says that there are no others, "only if x > 0".
+_CASE = re.compile(
+    r"(?i)\b(?:if|when|where|wherever|while|(?:saturat\w+|zero|one|constant|linear|flat|clamped"
+    r"|infinite|unchanged|the identity|vanish\w+)\s+for)\s+(?:all\s+|any\s+)?`*$"
+)
+_ONLY_CASE = re.compile(
+    r"(?i)\b(?:defined|valid|only|works?|holds?|meant|made|needs?|requires?|expects?|supports?"
+    r"|supported|assum\w+|solves?|computes?)\b[^.;:\n]*$"
+)
+
+
+def _is_one_case(text: str, found: re.Match[str]) -> bool:
+    """Whether an inequality tells where something holds, and not what an argument must be."""
+    before = text[: found.start()]
+    return _CASE.search(before) is not None and _ONLY_CASE.search(before) is None
+
+
 def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x > -1/e``,
     ``a, b > 0`` or ``theta: (genes,) or (cells, genes), > 0``, or by a word between commas, ``delay
@@ -184,11 +202,20 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     above = rf"\s*(>=?|≥)\s*{_LOW}"
     start, more = r"(?m:^|(?<=[.;:(]))\s*(?:\w+,\s*)*", r"(?:,\s*(?:and\s+)?\w+)*"
     own = as_written(name, list(names))
-    found = re.search(rf"(?<![\w.|]){own}`*:?{above}", text) or re.search(
-        rf"{start}{own}{more}{above}", text
+    written = (rf"(?<![\w.|]){own}`*:?{above}", rf"{start}{own}{more}{above}")
+    found = next(
+        (
+            one
+            for pattern in written
+            for one in re.finditer(pattern, text)
+            if not _is_one_case(text, one)
+        ),
+        None,
     )
     if found is None and names:
-        said = (re.sub(r"[(\[][^()\[\]]*[)\]]", ":", part) for part in clauses(text, name, names))
+        # An inequality directly behind the name was looked at above.
+        parts = (part for part in clauses(text, name, names) if not re.match(above, part))
+        said = (re.sub(r"[(\[][^()\[\]]*[)\]]", ":", part) for part in parts)
         found = next((sign for part in said if (sign := _SIGN.search(part))), None)
     if found is None:
         return ""
@@ -271,10 +298,17 @@ def documented_nonzero(text: str, name: str) -> bool:
     return any(re.search(rf"(?i){pattern}", text) for pattern in said)
 
 
+#: Names of so many letters are no plural, as those of symbols.
+SHORTEST_PLURAL = 3
+
+
 def documented_from_one(text: str, name: str) -> bool:
     """Whether ``text`` says that integers begin at one: "lengths (B,) in 1..T", "n >= 1", "n, at
     least 1" or "1 <= n <= N"."""
-    own = rf"(?<![\w.]){re.escape(name)}\b`*"
+    # "1 <= length <= T" is said of lengths.
+    plural = len(name) > SHORTEST_PLURAL and name.endswith("s")
+    stem = f"{re.escape(name[:-1])}s?" if plural else re.escape(name)
+    own = rf"(?<![\w.]){stem}\b`*"
     shape = r"(?:\s*:)?(?:\s*\([^()]*\))?(?:\s*,)?"
     begins = (
         r"\s*(?:(?:is|are|lies?)\s+)?(?:in|from|between)\s*[\[{]?\s*1\s*(?:\.\.|…|,|to\b|and\b|-|–)"
@@ -312,6 +346,7 @@ _CONSTANT = re.compile(
     r"|\b(?:never|(?:must|may|can|should|need|will)\s*not)\s+(?:requires?|needs?)\s+"
     r"(?:an?\s+|any\s+)?grad(?:ients?)?\b"
     r"|(?<!not )\b(?:is|are)\s+(?:not\s+differentiat|detached\b)|\bnon-?differentiable\b"
+    r"|\bnot\s+(?:to\s+be\s+)?(?:learn(?:ed|t|able)|train(?:ed|able)|optimi[sz]ed|fitted)\b"
 )
 
 

@@ -432,3 +432,103 @@ def test_matrices_are_transposed_where_an_option_asks_for_it(
     assert red(check(op(forward, right), given, weight)) == []
     (found,) = red(check(op(forward, wrong), given, weight))
     assert found.startswith(words)
+
+
+def powers(ctx, x, power=1.0, scale=1.0, steps=4):
+    ctx.save_for_backward(x)
+    ctx.power, ctx.scale = power, scale
+    if power == 0:
+        return scale * (1 + x * x).log()
+    return scale * (1 + x * x) ** power
+
+
+def powers_right(ctx, g):
+    (x,) = ctx.saved_tensors
+    if ctx.power == 0:
+        return g * ctx.scale * 2 * x / (1 + x * x), None, None, None
+    outer = ctx.power * (1 + x * x) ** (ctx.power - 1)
+    return g * ctx.scale * outer * 2 * x, None, None, None
+
+
+def powers_without_two(ctx, g):
+    found = powers_right(ctx, g)[0]
+    return found / 2 if ctx.power == 0 else found, None, None, None
+
+
+def test_a_chosen_number_gives_way_to_what_code_asks_for_and_to_its_default():
+    right = check(op(powers, powers_right), X, 2.0, 0.5, 7)
+    assert red(right) == []
+    labels = [item.label for item in right.tried]
+    # ``steps`` is chosen, too, but its default may be too few.
+    assert labels[:3] == ["with power=1.0", "with power=0.0", "with scale=1.0"]
+    wrong = check(op(powers, powers_without_two), X, 2.0, 0.5, 7)
+    assert red(wrong) == ["GL401 wrong gradient for `x` with power=0.0"]
+
+
+def kept_below(ctx, x, scale, most):
+    ctx.save_for_backward(x, scale)
+    ctx.most = most
+    return x * scale.clamp(max=most)
+
+
+def kept_below_right(ctx, g):
+    x, scale = ctx.saved_tensors
+    return g * scale.clamp(max=ctx.most), (g * x).sum(0) * (scale <= ctx.most), None
+
+
+def kept_below_without_limit(ctx, g):
+    x, scale = ctx.saved_tensors
+    return g * scale.clamp(max=ctx.most), (g * x).sum(0), None
+
+
+def scaled_by(function: Any) -> Any:
+    class Scaled(torch.nn.Module):
+        def __init__(self, width: int, first: float) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.full((width,), first, dtype=torch.float64))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return function.apply(x, self.scale, 2.0)
+
+    return Scaled
+
+
+@pytest.mark.parametrize("width", [3, 1])
+def test_parameters_pass_what_they_are_compared_with(width: int) -> None:
+    """A module that was given: all of its scales are below the limit."""
+    right = check(scaled_by(op(kept_below, kept_below_right))(width, 1.0), X)
+    assert red(right) == []
+    assert "where `scale` is on both sides of 2" in [item.label for item in right.tried]
+    wrong = check(scaled_by(op(kept_below, kept_below_without_limit))(width, 1.0), X)
+    assert "GL401 wrong gradient for `scale` where `scale` is on both sides of 2" in red(wrong)
+
+
+def trimmed(ctx, x, k=1):
+    order = x.argsort(-1)
+    ctx.save_for_backward(order)
+    ctx.k = k
+    return x.gather(-1, order[..., k : x.shape[-1] - k]).sum(-1)
+
+
+def _trimmed(ctx, g, kept):
+    (order,) = ctx.saved_tensors
+    made = g.new_zeros(order.shape)
+    return made.scatter(-1, kept, 1.0) * g[..., None], None
+
+
+def trimmed_right(ctx, g):
+    (order,) = ctx.saved_tensors
+    return _trimmed(ctx, g, order[..., ctx.k : order.shape[-1] - ctx.k])
+
+
+def trimmed_from_the_end(ctx, g):
+    return _trimmed(ctx, g, ctx.saved_tensors[0][..., ctx.k : -ctx.k])
+
+
+def test_nothing_is_left_out_where_a_number_says_how_much() -> None:
+    given = torch.cat([X, X.flip(0) * 1.3], -1)
+    right = check(op(trimmed, trimmed_right), given)
+    assert red(right) == []
+    assert "with k=0" in [item.label for item in right.tried]
+    wrong = check(op(trimmed, trimmed_from_the_end), given)
+    assert red(wrong) == ["GL401 wrong gradient for `x` with k=0"]

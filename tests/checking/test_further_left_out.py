@@ -317,3 +317,52 @@ def test_what_inferred_inputs_leave_out_is_given():
     assert {item.label: item.verdict for item in report.tried}["with `mask` given"] == "right"
     found = inferred(op(weighted, without_its_mask)).findings
     assert [item.message for item in found] == ["wrong gradient for `gain` with `mask` given"]
+
+
+def decayed(ctx, x, rate, initial=None):
+    """Sums x[t] + rate · y[t - 1] of x (T, A); before the first is `initial` (A,), or nothing."""
+    last = torch.zeros_like(x[0]) if initial is None else initial
+    rows = []
+    for row in x:
+        last = row + rate * last
+        rows.append(last)
+    ctx.save_for_backward(rate, torch.stack(rows), initial)
+    return torch.stack(rows)
+
+
+def _decayed(ctx, g, before):
+    rate, y, initial = ctx.saved_tensors
+    carry, of_x, of_rate = torch.zeros_like(g[0]), [], torch.zeros_like(rate)
+    for step in reversed(range(len(g))):
+        carry = carry + g[step]
+        of_x.insert(0, carry)
+        of_rate = of_rate + carry * (y[step - 1] if step else before)
+        carry = rate * carry
+    return torch.stack(of_x), of_rate, None if initial is None else carry
+
+
+def decayed_right(ctx, g):
+    initial = ctx.saved_tensors[2]
+    return _decayed(ctx, g, torch.zeros_like(g[0]) if initial is None else initial)
+
+
+def decayed_from_one(ctx, g):
+    initial = ctx.saved_tensors[2]
+    return _decayed(ctx, g, torch.ones_like(g[0]) if initial is None else initial)
+
+
+@pytest.mark.parametrize(
+    ("backward", "expected"),
+    [
+        (decayed_right, []),
+        (decayed_from_one, [("warning", "GL401", "wrong gradient for `rate` without `initial`")]),
+    ],
+)
+def test_what_is_given_is_left_out(backward: Any, expected: list[tuple[str, str, str]]) -> None:
+    initial = T([0.4, -0.7, 1.2])
+    report = check(op(decayed, backward), (X, RATE, initial))
+    assert red(report) == expected
+    assert "without `initial`" in [item.label for item in report.tried]
+    # Another sample has none: there it is judged, and nothing is made for it.
+    both = check(op(decayed, decayed_right), (X, RATE, initial), (X, RATE))
+    assert "without `initial`" not in [item.label for item in both.tried]

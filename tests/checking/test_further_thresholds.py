@@ -448,3 +448,50 @@ def test_where_a_cutoff_leaves_nothing_there_is_no_staircase():
     assert (finding.code, finding.severity) == ("GL401", "error")
     assert "surrogate" not in finding.cause_text
     assert "straight-through" not in finding.cause_text
+
+
+# Beyond a margin that no factor of the inputs, and no random ones, lead to.
+
+
+def margin(ctx, x, anchors):
+    """x: (N, D), anchors: (N, D); a cosine that goes on linearly where it is small"""
+    cosine = torch.nn.functional.cosine_similarity(x, anchors)
+    ctx.save_for_backward(x, anchors, cosine)
+    return torch.where(cosine > -0.9, cosine.square(), -1.8 * cosine - 0.81)
+
+
+def margin_backward(linear: bool):
+    def backward(ctx, g):
+        x, anchors, cosine = ctx.saved_tensors
+        slope = torch.where(cosine > -0.9, 2 * cosine, -1.8) if linear else 2 * cosine
+        ends = [(x, anchors), (anchors, x)]
+        found = []
+        for one, other in ends:
+            unit, size = one / one.norm(dim=-1, keepdim=True), one.norm(dim=-1, keepdim=True)
+            away = other / other.norm(dim=-1, keepdim=True) - cosine[:, None] * unit
+            found.append((g * slope)[:, None] * away / size)
+        return tuple(found)
+
+    return backward
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_margin_is_passed_by_following_what_is_compared(given: bool) -> None:
+    x = torch.tensor([[0.4, -1.1, 0.3, 0.8], [1.2, 0.5, -0.7, 0.1]], dtype=torch.float64)
+    inputs = [(x.requires_grad_(), x.detach().flip(0).clone().requires_grad_())] if given else None
+    select = ["GL1", "GL2", "GL4"]
+
+    def told(backward: Any) -> TargetReport:
+        return gradlint.check(op(margin, backward), inputs, seed=0, order=1, select=select)
+
+    label = "where what is compared with -0.9 is below it"
+    assert ("GL401", label) in red(told(margin_backward(linear=False)).targets[0])
+    report = told(margin_backward(linear=True)).targets[0]
+    assert red(report) == []
+    assert labels(report)[label] == "right"
+
+
+def test_what_cannot_pass_is_left_alone() -> None:
+    """No norm is below zero, and a guard against zero is no number to pass."""
+    report = check(op(unit, unit_backward))
+    assert not any("what is compared" in label for label in labels(report))

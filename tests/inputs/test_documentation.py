@@ -69,6 +69,11 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
         ("Counts of many weights > 0.", "weight", "positive"),
         ("step size > 0", "step_size", "positive"),
         ("Several xs > 0", "x", ""),
+        # One case of several, and the only one.
+        ("water content at the head h, saturated for h >= 0", "h", ""),
+        ("2x if x > 0, else 0", "x", ""),
+        ("defined only where x > 0", "x", "positive"),
+        ("the logarithm for x > 0", "x", "positive"),
     ],
 )
 def test_signs(text: str, name: str, domain: str) -> None:
@@ -197,6 +202,8 @@ def test_real_and_complex(text: str, real: bool, only_complex: bool) -> None:
         ("`lengths` >= 1", True),
         ("lengths > 0", True),
         ("lengths: (B,) integers, 1 <= lengths <= T", True),
+        ("lengths (B,) long, 1 <= length <= T", True),
+        ("lengths (B,) long, 0 <= length <= T", False),
         ("0 < `lengths` ≤ T", True),
         ("0 <= lengths <= T", False),
         ("1 <= lengths_of_words <= T", False),
@@ -270,6 +277,8 @@ def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
         ("The gain will never require grad so we return None for it.", True),
         ("gain must not require a gradient", True),
         ("The gain (N,) is a constant. x is not", True),
+        ("x (N, L), gain (L,), not learned -> (N, L)", True),
+        ("gain: (L,), learned; x is not trained", False),
         ("gain is a constant times two", False),
         ("None where gain does not require grad", False),
         ("x will never require grad; gain: (N,)", False),

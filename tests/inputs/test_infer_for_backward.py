@@ -1019,3 +1019,32 @@ def by_object(x, gain):
 def test_backward_behind_a_custom_operator_says_what_is_one_number(function: Any) -> None:
     x, gain = infer(from_object(function), seed=0)[0].args
     assert (x.dim() > 0, gain.dim()) == (True, 0)
+
+
+@torch.library.custom_op("gl_wrapped::spaced", mutates_args=())
+def _spaced(x: torch.Tensor, offsets: torch.Tensor, spacing: list[float]) -> torch.Tensor:
+    """Rows of each segment of x (L, 3), offsets (B + 1,), added and divided by the spacing."""
+    owner = torch.searchsorted(offsets[1:].contiguous(), torch.arange(len(x)), right=True)
+    added = x.new_zeros(len(offsets) - 1, 3).index_add(0, owner, x)
+    return added / x.new_tensor(spacing)
+
+
+_spaced.register_fake(lambda x, offsets, spacing: x.new_empty(len(offsets) - 1, 3))
+
+
+def _spaced_backward(ctx, grad):
+    owner = torch.searchsorted(ctx.offsets[1:].contiguous(), torch.arange(ctx.length), right=True)
+    return (grad / grad.new_tensor(ctx.spacing))[owner], None, None
+
+
+def _keep_spaced(ctx, inputs, output):
+    ctx.length, ctx.offsets, ctx.spacing = len(inputs[0]), *inputs[1:]
+
+
+_spaced.register_autograd(_spaced_backward, setup_context=_keep_spaced)
+
+
+def test_bounds_of_segments_are_integers_and_a_list_holds_numbers() -> None:
+    x, offsets, spacing = infer(from_object(_spaced), seed=0)[0].args
+    assert (offsets.dtype, int(offsets[0]), int(offsets[-1])) == (torch.int64, 0, len(x))
+    assert [type(value) for value in spacing] == [float, float, float]
