@@ -72,6 +72,7 @@ from gradlint.inputs.designed_values import (
     on_the_other_side,
     other_values,
     up_to_limits,
+    with_a_zero,
     with_other_signs,
 )
 from gradlint.inputs.documentation import documented_complex, prose
@@ -170,6 +171,7 @@ class Designer:
         yield from several_arguments(op, sample, self.taken, seed, self.refused)
         yield from broadcast(op, sample)
         if inferred:
+            yield from with_a_zero(op, sample)
             yield from batched_alone(op, sample)
             yield from other_values(op, sample)
 

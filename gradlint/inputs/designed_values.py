@@ -66,6 +66,9 @@ CONVEX = (*SAME_SIGN, DOMAINS["unit"], CONFINED["ball"])
 #: Pairs of tensors of which one is moved to the other, and tensors of which the rows are, at most.
 MOST_PAIRS = 2
 
+#: The domain, in words, of what may be zero and not negative.
+NONNEGATIVE = "nonnegative"
+
 #: Lengths of vectors that are shorter than one: from near zero to near the edge of the ball.
 SHORTEST, LONGEST = 0.05, 0.95
 
@@ -121,6 +124,16 @@ def of_other_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with vectors that are shorter than one near zero and near the edge of the ball."""
     label = f"where vectors are {SHORTEST:g} to {LONGEST:g} long"
     yield from _changed(op, sample, [(label, "same", (CONFINED["ball"],), _lengthened)])
+
+
+def with_a_zero(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with a zero in each tensor of which documentation says that it may be zero, and no
+    less: what is computed of its logarithm has a limit there that a formula may miss."""
+    for name, tensor in sample.named_tensors(op.signature):
+        if is_floating(tensor) and tensor.numel() > 1 and domain_of(sample, name) == NONNEGATIVE:
+            flat = tensor.detach().reshape(-1).clone()
+            flat[0] = 0.0
+            yield replaced(sample, tensor, flat, f"where an element of `{name}` is 0", "special")
 
 
 #: Words that say of numbers that none is below zero.

@@ -495,3 +495,42 @@ def test_what_cannot_pass_is_left_alone() -> None:
     """No norm is below zero, and a guard against zero is no number to pass."""
     report = check(op(unit, unit_backward))
     assert not any("what is compared" in label for label in labels(report))
+
+
+# A zero, where documentation says that there may be one.
+
+
+def bound(ctx, x, power):
+    """x >= 0 (N, D), power (): x^power / (1 + x^power)"""
+    ctx.save_for_backward(x, power)
+    raised = x**power
+    return raised / (1 + raised)
+
+
+def bound_backward(guarded: bool):
+    def backward(ctx, g):
+        x, power = ctx.saved_tensors
+        y = x**power / (1 + x**power)
+        bell = y * (1 - y)
+        logarithm = torch.where(x > 0, x, 1.0).log() if guarded else x.log()
+        slope = power * x ** (power - 1) / (1 + x**power) ** 2
+        return g * slope, (g * bell * logarithm).sum()
+
+    return backward
+
+
+def test_zero_is_tried_where_it_is_documented() -> None:
+    label = "where an element of `x` is 0"
+    select = ["GL3", "GL4"]
+
+    def told(backward: Any, doc: str | None = None) -> TargetReport:
+        function = op(bound, backward)
+        function.__doc__ = doc or function.__doc__
+        return gradlint.check(function, seed=0, order=1, select=select).targets[0]
+
+    found = told(bound_backward(guarded=False)).findings
+    there = [(f.code, f.severity, f.input) for f in found if f.sample == label]
+    assert ("GL302", "warning", "power") in there
+    assert red(told(bound_backward(guarded=True))) == []
+    positive = told(bound_backward(guarded=False), "x > 0 (N, D), power ()")
+    assert label not in labels(positive)
