@@ -169,6 +169,14 @@ def parameters_of(subject: Subject) -> range:
     return range(count - len(subject.problem.parameters), count)
 
 
+def parameters_and_numbers(subject: Subject) -> set[int]:
+    """Positions of the inputs that are parameters of a module, or single numbers beside tensors of
+    more elements, as a power or a scale is: one value of them is as good as never met."""
+    counts = [item.value.numel() for item in subject.problem.inputs]
+    numbers = {k for k, count in enumerate(counts) if count == 1 < max(counts)}
+    return numbers | {*parameters_of(subject)}
+
+
 def without_special(
     subject: Subject, extreme: ExtremePoint, positions: Collection[int]
 ) -> ExtremePoint:
@@ -205,8 +213,11 @@ def inside_of_ranges(
     borders = [
         place
         for place in extreme.places
-        if _on_border(subject, place, values)
-        and (zeros_of is None or (place.position in zeros_of and place.value == 0.0))
+        if (
+            _on_border(subject, place, values)
+            if zeros_of is None
+            else place.position in zeros_of and _is_zero_of_one_sign(place, values)
+        )
     ]
     if not borders:
         return None
@@ -231,8 +242,15 @@ def _on_border(subject: Subject, place: SpecialElement, values: Sequence[torch.T
     if place.twin is not None or subject.sample.domains.get(item.name, "") in HOLD_ZERO:
         return False
     if place.value == 0.0:
-        return bool((value > 0).all()) or bool((value < 0).all())
+        return _is_zero_of_one_sign(place, values)
     return place.value == 1.0 and bool(((value > 0) & (value < 1)).all())
+
+
+def _is_zero_of_one_sign(place: SpecialElement, values: Sequence[torch.Tensor]) -> bool:
+    """Whether ``place`` is zero by itself, and all values of its input lie on one side of it."""
+    value = values[place.position].detach()
+    zero = place.twin is None and place.value == 0.0
+    return zero and (bool((value > 0).all()) or bool((value < 0).all()))
 
 
 def _call_s(subject: Subject) -> float:

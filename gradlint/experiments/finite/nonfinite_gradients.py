@@ -15,6 +15,7 @@ from gradlint.experiments.finite.extremes import (
     ExtremePoint,
     inside_of_ranges,
     make_extremes,
+    parameters_and_numbers,
     parameters_of,
     without_special,
 )
@@ -191,11 +192,11 @@ def _inside_of_ranges(
     """``findings`` at single special elements; those that need an element on the border of what
     its input holds at the sample are seen at inputs of another kind than the sample's: zero where
     all are positive, or one where all lie between zero and one, may not be meant. Zero in a
-    module's own parameter that starts without one explains them: training moves by steps that miss
-    a single number, and only data are zero as a rule."""
+    module's own parameter that starts without one, or in a single number, explains them: training
+    moves by steps that miss a single number, and only data are zero as a rule."""
     if extreme.name != "single":
         return findings
-    own = parameters_of(subject)
+    own = parameters_and_numbers(subject)
     instead = inside_of_ranges(subject, extreme, zeros_of=own) if own else None
     found = []
     if instead is not None:

@@ -833,7 +833,7 @@ def test_a_zero_in_a_parameter_explains_what_is_wrong_there(probed: Callable[...
             for outcome in outcomes
         ]
 
-    assert kinds(PowerMean) == [{("x", "special", "parameter")}, {("x", "special", None)}]
+    assert kinds(PowerMean) == [{("x", "special", "parameter")}, {("x", "special", "divisor")}]
     assert kinds(FaultyPowerMean) == [{("x", "sample", None)}, {("x", "sample", None)}]
 
 
