@@ -203,7 +203,8 @@ class Designer:
             yield from with_ties(op, sample, name)
         self._in_backward = self._backward_watched() if sample.origin == "inferred" else None
         beside = self._in_backward.thresholds if self._in_backward is not None else []
-        yield from around(op, sample, list(dict.fromkeys([*watched.thresholds, *beside])))
+        marks = dict.fromkeys([*watched.thresholds, *beside])
+        yield from around(op, sample, [m for m in marks if m not in watched.bounds_of_steps()])
         if sample.origin != "inferred":
             yield from with_other_signs(op, sample, watched.signed)
         if sample.origin == "inferred":

@@ -9,6 +9,7 @@ tells how what is compared changes with each input, and some steps along that le
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,8 +28,9 @@ from gradlint.inputs.designed import (
     is_floating,
     leaf_like,
 )
-from gradlint.model.sample import Sample
+from gradlint.model.sample import Sample, SampleKind
 from gradlint.numerics.products import rms
+from gradlint.trace.comparisons import ITERATES
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
@@ -126,11 +128,17 @@ def steered_samples(subject: Subject, sample: Sample) -> Iterator[tuple[float, D
 
 def _steered(plain: Problem, sample: Sample) -> Iterator[tuple[float, Designed]]:
     values = plain.values()
-    places = [place for place, seen in enumerate(_compared(plain, values)[1]) if seen.one_sided]
+    compared = _compared(plain, values)[1]
+    times = Counter((seen.threshold, seen.bounds) for seen in compared)
+    places = [
+        place
+        for place, seen in enumerate(compared)
+        if seen.one_sided and times[seen.threshold, seen.bounds] <= ITERATES
+    ]
     free = _free(plain, sample)
     found = 0
     for place in places if free else ():
-        before = _compared(plain, values)[1][place]
+        before = compared[place]
         point = _across(plain, values, place, free)
         if point is None:
             continue
@@ -139,7 +147,8 @@ def _steered(plain: Problem, sample: Sample) -> Iterator[tuple[float, Designed]]
         }
         side = "below" if bool(before.above.all()) else "above"
         label = f"where what is compared with {before.threshold:g} is {side} it"
-        yield before.threshold, Designed(exchanged(sample, exchange, label, "same"), {})
+        kind: SampleKind = "same" if sample.origin == "inferred" else "special"
+        yield before.threshold, Designed(exchanged(sample, exchange, label, kind), {})
         found += 1
         if found == MOST_PASSED:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -37,6 +38,10 @@ _WITH_TENSORS = {"maximum": (1,), "minimum": (1,), "fmax": (1,), "fmin": (1,)}
 
 #: Elements of a tensor of which a copy is kept, at most (heuristic: that of a small sample).
 MOST_KEPT = 10_000
+
+#: Steps after which what is bounded by one number in each of them is an iteration (heuristic:
+#: sequences of samples are shorter, and solvers take 20 steps or more).
+ITERATES = 8
 
 #: ATen operators that test for equality, and those that test for NaN.
 _TESTING, _FOR_NAN = ("eq", "ne"), ("isnan", "nan_to_num", "nansum")
@@ -153,6 +158,11 @@ class Comparisons(DispatchMode):
                 least = float(item.tensor.min())
                 found[item.threshold] = min(least, found.get(item.threshold, least))
         return found
+
+    def bounds_of_steps(self) -> set[float]:
+        """The numbers that bound each step of an iteration: beyond them it finds no solution."""
+        times = Counter(threshold for name, threshold, _ in self.compared if name in _BOUNDING)
+        return {threshold for threshold, count in times.items() if count > ITERATES}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -536,3 +536,33 @@ def test_zero_is_tried_where_it_is_documented() -> None:
     assert ("GL302", "warning", "power") in there
     assert red(told(bound_backward(guarded=True))) == []
     assert label not in labels(told(bound_backward(guarded=False), bound_of_positive))
+
+
+# A solver that keeps each step within bounds: beyond them there is no solution.
+
+
+def solved(ctx, y):
+    """The root of x + x³ = y by Newton's method, kept between -3 and 3."""
+    x = torch.zeros_like(y)
+    for _ in range(20):
+        x = (x - (x + x**3 - y) / (1 + 3 * x * x)).clamp(-3.0, 3.0)
+    ctx.save_for_backward(x)
+    return x
+
+
+def solved_backward(factor: float):
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return factor * g / (1 + 3 * x * x)
+
+    return backward
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_the_bounds_of_a_solver_are_not_passed(factor: float) -> None:
+    y = torch.linspace(-4.0, 5.0, 6, dtype=torch.float64).requires_grad_()
+    select = ["GL401"]
+    function = op(solved, solved_backward(factor))
+    report = gradlint.check(function, [(y,)], seed=0, order=1, select=select).targets[0]
+    assert [code for code, _ in red(report)][:1] == ([] if factor == 1.0 else ["GL401"])
+    assert not any("both sides" in label or "compared" in label for label in labels(report))
