@@ -8,9 +8,10 @@ tells how what is compared changes with each input, and some steps along that le
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +50,11 @@ MARGIN, SHARE = 0.3, 0.5
 #: Share of that by which every element is clear of the threshold then, where it may have a kink.
 CLEAR = 0.1
 
-#: Steps, numbers that are passed and elements of an input, at most, and how much larger inputs may
-#: get, in units of the typical element (heuristic: what is not reached soon is not reached, and
-#: much larger inputs are of another kind).
-MOST_STEPS, MOST_PASSED, MOST_ELEMENTS, FARTHEST = 6, 2, 10_000, 4.0
+#: Steps, numbers that are tried and passed, and elements of an input, at most, and how much larger
+#: inputs may get, in units of the typical element (heuristic: what is not reached soon is not
+#: reached, and much larger inputs are of another kind).
+MOST_STEPS, MOST_TRIED, MOST_PASSED = 6, 4, 2
+MOST_ELEMENTS, FARTHEST = 10_000, 4.0
 
 #: Positive numbers get no smaller than this share of what they were in one step.
 LEAST_SHARE = 0.3
@@ -104,9 +106,9 @@ class _Compared(TorchFunctionMode):
                 self.seen.append(_Seen(float(number), value, bounds))
 
 
-def steered_samples(subject: Subject, sample: Sample) -> Iterator[tuple[float, Designed]]:
+def steered_samples(subject: Subject, sample: Sample) -> list[tuple[float, Designed]]:
     """``sample`` with inputs that lead across a number with which forward compares what it computes
-    of them, and that number.
+    of them, and that number; :data:`MOST_PASSED` at most.
 
     Args:
         subject: the op; the calls count there.
@@ -116,11 +118,11 @@ def steered_samples(subject: Subject, sample: Sample) -> Iterator[tuple[float, D
         warnings.simplefilter("ignore")  # forward was not written to run under autograd
         plain = through_autograd(subject)
         if plain is None:
-            return
+            return []
         try:
-            yield from _steered(plain, sample)
-        except (OpRaised, RuntimeError, ZeroDivisionError):
-            return
+            return list(itertools.islice(_steered(plain, sample), MOST_PASSED))
+        except (OpRaised, RuntimeError):
+            return []
         finally:
             subject.problem.forward_calls += plain.forward_calls
             subject.problem.backward_calls += plain.backward_calls
@@ -136,8 +138,7 @@ def _steered(plain: Problem, sample: Sample) -> Iterator[tuple[float, Designed]]
         if seen.one_sided and times[seen.threshold, seen.bounds] <= ITERATES
     ]
     free = _free(plain, sample)
-    found = 0
-    for place in places if free else ():
+    for place in places[:MOST_TRIED] if free else ():
         before = compared[place]
         point = _across(plain, values, place, free)
         if point is None:
@@ -149,9 +150,6 @@ def _steered(plain: Problem, sample: Sample) -> Iterator[tuple[float, Designed]]
         label = f"where what is compared with {before.threshold:g} is {side} it"
         kind: SampleKind = "same" if sample.origin == "inferred" else "special"
         yield before.threshold, Designed(exchanged(sample, exchange, label, kind), {})
-        found += 1
-        if found == MOST_PASSED:
-            return
 
 
 def _free(plain: Problem, sample: Sample) -> dict[int, tuple[bool, torch.Tensor]]:
@@ -208,32 +206,25 @@ def _across(
         left = distance.reshape(-1).topk(count, largest=False).values + margin
         left = left.clamp(min=0.0).sum()
         gradients = torch.autograd.grad(left, [leaves[k] for k in free], allow_unused=True)
-        moves = dict(zip(free, gradients, strict=True))
-        point = _moved(point, moves, float(left.detach()), free)
+        slopes = {k: g for k, g in zip(free, gradients, strict=True) if g is not None}
+        square = sum(float(slope.square().sum()) for slope in slopes.values())
+        if not square:
+            return None
+        rate = float(left.detach()) / square  # a step of Newton's method
+        for position, slope in slopes.items():
+            step = -rate * slope.detach()
+            point[position] = _moved(point[position], step, keep_sign=free[position][0])
         if not all(_is_near(new, old) for new, old in zip(point, values, strict=True)):
             return None
     return None
 
 
-def _moved(
-    point: Sequence[torch.Tensor],
-    gradients: Mapping[int, torch.Tensor | None],
-    left: float,
-    free: dict[int, tuple[bool, torch.Tensor]],
-) -> list[torch.Tensor]:
-    """``point`` after a step of Newton's method towards where nothing is ``left``."""
-    made = list(point)
-    square = sum(float(g.square().sum()) for g in gradients.values() if g is not None)
-    for position, gradient in gradients.items():
-        if gradient is None:
-            continue
-        now = made[position]
-        moved = now - left / square * gradient.detach()
-        if free[position][0]:
-            least = LEAST_SHARE * now.abs()
-            moved = torch.where(moved * now.sign() > least, moved, least * now.sign())
-        made[position] = moved
-    return made
+def _moved(now: torch.Tensor, step: torch.Tensor, *, keep_sign: bool) -> torch.Tensor:
+    """``now`` after a step, which changes no sign if that is to be kept."""
+    if not keep_sign:
+        return now + step
+    least = LEAST_SHARE * now.abs()
+    return torch.where((now + step) * now.sign() > least, now + step, least * now.sign())
 
 
 def _is_near(new: torch.Tensor, old: torch.Tensor) -> bool:
