@@ -62,11 +62,19 @@ LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was compared with a number, connected to the inputs by a graph."""
+    """What was compared with a number, connected to the inputs by a graph.
+
+    Args:
+        threshold: the number.
+        value: what was compared.
+        bounds: whether it is bounded by the number.
+        guards: whether the number may only keep it from zero.
+    """
 
     threshold: float
     value: torch.Tensor
     bounds: bool
+    guards: bool
 
     @property
     def above(self) -> torch.Tensor:
@@ -102,8 +110,8 @@ class _Compared(TorchFunctionMode):
         for number in numbers:
             if type(number) not in (int, float):
                 continue
-            if not bounds or name == "relu" or abs(number) > GUARD:
-                self.seen.append(_Seen(float(number), value, bounds))
+            guards = bounds and name != "relu" and abs(number) <= GUARD
+            self.seen.append(_Seen(float(number), value, bounds, guards))
 
 
 def steered_samples(subject: Subject, sample: Sample) -> list[tuple[float, Designed]]:
@@ -135,7 +143,10 @@ def _steered(plain: Problem, sample: Sample) -> Iterator[tuple[float, Designed]]
     places = [
         place
         for place, seen in enumerate(compared)
-        if seen.one_sided and times[seen.threshold, seen.bounds] <= ITERATES
+        if seen.one_sided
+        and times[seen.threshold, seen.bounds] <= ITERATES
+        # What bounds all there is from below is no guard: nothing passes it.
+        and not (seen.guards and bool(seen.above.any()))
     ]
     free = _free(plain, sample)
     for place in places[:MOST_TRIED] if free else ():

@@ -24,6 +24,10 @@ _BEFORE = (0, 1)
 Finder = Callable[[ast.AST], Evidence | None]
 
 
+#: Weight of the evidence for numbers where corners of boxes are subtracted from one another.
+OF_BOXES = 4.0
+
+
 @dataclass(frozen=True)
 class Part:
     """Some columns of a parameter.
@@ -67,6 +71,8 @@ def note_difference(upper: Part, lower: Part) -> None:
         owner.spans.add((column, column + width))
     for space, before in itertools.product(_SPACES, _BEFORE):
         if {(before + k, before + k + space) for k in range(space)} <= owner.spans:
+            if not owner.domain:
+                owner.say("tensor", OF_BOXES)  # a target that is a box is no label
             owner.domain = owner.domain or "corners"
             owner.shape = owner.shape or (f"{owner.name}.0", f"={before + 2 * space}")
 

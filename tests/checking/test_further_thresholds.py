@@ -566,3 +566,37 @@ def test_the_bounds_of_a_solver_are_not_passed(factor: float) -> None:
     report = gradlint.check(function, [(y,)], seed=0, order=1, select=select).targets[0]
     assert [code for code, _ in red(report)][:1] == ([] if factor == 1.0 else ["GL401"])
     assert not any("both sides" in label or "compared" in label for label in labels(report))
+
+
+# What is clamped to zero everywhere is dead, and hides what backward does beside it.
+
+
+def overlap(ctx, a, b):
+    """a, b: (N, 3); how far a product is above what it hardly reaches, at least zero"""
+    reach = (a * b).sum(-1) - 6.0
+    ctx.save_for_backward(a, b, reach)
+    return reach.clamp(min=0) * 2.0
+
+
+def overlap_backward(factor: float):
+    def backward(ctx, g):
+        a, b, reach = ctx.saved_tensors
+        live = (2.0 * g * (reach > 0))[:, None]
+        return live * b, factor * live * a
+
+    return backward
+
+
+def test_what_is_dead_is_brought_to_life() -> None:
+    label = "where what is compared with 0 is above it"
+    a = torch.tensor([[0.4, -1.1, 0.3], [1.2, 0.5, -0.7]], dtype=torch.float64).requires_grad_()
+    given = [(a, (a.detach().flip(0) + 0.3).requires_grad_())]
+
+    def told(factor: float) -> TargetReport:
+        function = op(overlap, overlap_backward(factor))
+        return gradlint.check(function, given, seed=0, order=1, select=["GL4"]).targets[0]
+
+    assert labels(told(0.5))[label] == "wrong"
+    report = told(1.0)
+    assert red(report) == []
+    assert labels(report)[label] == "right"

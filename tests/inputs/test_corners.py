@@ -139,3 +139,23 @@ def test_a_fault_where_boxes_overlap() -> None:
     assert gradlint.check(Overlap, order=1, seed=0).ok
     report = gradlint.check(OverlapWithItsSignLost, order=1, seed=0)
     assert "GL401" in {finding.code for finding in report.findings}
+
+
+class AreaBesideTarget(Function):
+    """Squared sum of the areas of pred and target (N, 4)."""
+
+    @staticmethod
+    def forward(ctx: Any, pred: Tensor, target: Tensor) -> Tensor:
+        ctx.save_for_backward(pred, target)
+        return (by_halves(pred, target)).square().sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        raise NotImplementedError
+
+
+def test_a_target_that_is_a_box_is_no_label() -> None:
+    (pred, target) = gather(from_object(AreaBesideTarget))
+    assert max(pred.weights, key=pred.weights.__getitem__) in ("tensor", "any")
+    kinds = {kind: target.weights.get(kind, 0.0) for kind in ("tensor", "index")}
+    assert target.ordered_kinds()[0][0] == "tensor", kinds
