@@ -28,6 +28,7 @@ from typing import Any
 
 import torch
 
+from gradlint.model.sample import map_tensors
 from tests.benchmarks import user_operators
 from tests.benchmarks.support.measure import heading, markdown, table
 from tests.benchmarks.support.mutations import mutations
@@ -119,7 +120,8 @@ def _gradients(module: ModuleType, row: dict[str, Any]) -> list[torch.Tensor | N
     if row["kind"] == "module":
         op = row["make"](op)
         leaves += [parameter for parameter in op.parameters() if parameter.requires_grad]
-    outputs = _tensors((op.apply if row["kind"] == "function" else op)(*values))
+    passed = map_tensors(values, torch.clone)  # no leaf may be changed in place
+    outputs = _tensors((op.apply if row["kind"] == "function" else op)(*passed))
     chosen = [output for output in outputs if output.requires_grad]
     vs = [torch.randn_like(output) for output in chosen]
     return list(torch.autograd.grad(chosen, leaves, vs, allow_unused=True))
