@@ -81,10 +81,11 @@ def plant(letters: list[str], each: int, seed: int, folder: Path) -> tuple[list[
             found = list(mutations(source))
             draw.shuffle(found)
             count = 0
-            for one in found:
+            for number, one in enumerate(found):
                 if count == each:
                     break
-                mutant = f"{of}_{name}_{count}"
+                # A name of its own: Python takes what it compiled of a file of that age and size.
+                mutant = f"{of}_{name}_{number}"
                 path = folder / "wrong" / f"{mutant}.py"
                 path.write_text(one.text)
                 differs = _differs(known, path, row)
