@@ -66,8 +66,9 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " below zero or more is selected than there is, a mask that leaves nothing of a row, or a"
         " size or values that gradlint chose"
         " at which forward has no finite derivative by its own operations; NaN at a single zero"
-        " in a parameter of a module that starts without one, or at extreme magnitudes of such a"
-        " parameter, or only where large elements of one input lie hundreds apart; an overflow in"
+        " in a parameter of a module that starts without one, or in a single number beside tensors,"
+        " or at extreme magnitudes of such a parameter, or only where large elements of one input"
+        " lie hundreds apart; an overflow in"
         " forward ten times beyond given values that all have one sign;"
         " anything in PyTorch's own code",
     ),

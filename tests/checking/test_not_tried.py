@@ -138,3 +138,26 @@ def test_what_further_samples_try_is_not_said() -> None:
     assert target.not_tried == ["stride != 1"]
     assert target.coverage["backward"].full
     assert not target.uncovered
+
+
+class Limited(Function):
+    """A cube within a limit, of which backward knows the default alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, limit: float = 2.0) -> Tensor:
+        y = x**3
+        ctx.save_for_backward(x, y)
+        return y.clamp(-limit, limit)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        return g * 3 * x * x * (y.abs() <= 2.0), None
+
+
+def test_a_number_at_which_the_gradient_is_wrong_was_tried() -> None:
+    x = torch.tensor([-1.2, -0.4, 0.3, 1.21], dtype=torch.float64).requires_grad_()
+    report = gradlint.check(Limited, [(x,)], seed=0, order=1, select=["GL401"]).targets[0]
+    (found,) = report.findings
+    assert found.message == "wrong gradient for `x` where `limit` is 1.63"
+    assert not any("limit" in text for text in report.not_tried)

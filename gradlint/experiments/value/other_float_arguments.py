@@ -51,14 +51,14 @@ def judge_other_floats(subject: Subject, rule: Rule) -> tuple[list[Finding], str
     if seen.verdict == WRONG and len(names) > 1:
         seen, moved = _alone(subject, sample, names) or (seen, moved)
     where = " and ".join(f"`{name}` is {value:g}" for name, value in moved.items())
+    if seen.verdict in (RIGHT, WRONG) and subject.coverage is not None:
+        subject.coverage.moved |= moved.keys()
     if seen.verdict == WRONG:
         return [
             _with_right_values(item, names, moved) for item in _wrong(subject, rule, seen, where)
         ], ""
     if seen.verdict != RIGHT:
         return [], f"inconclusive where {where}: {seen.verdict}"
-    if subject.coverage is not None:
-        subject.coverage.moved |= moved.keys()
     return [], ""
 
 
