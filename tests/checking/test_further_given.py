@@ -532,3 +532,21 @@ def test_nothing_is_left_out_where_a_number_says_how_much() -> None:
     assert "with k=0" in [item.label for item in right.tried]
     wrong = check(op(trimmed, trimmed_from_the_end), given)
     assert red(wrong) == ["GL401 wrong gradient for `x` with k=0"]
+
+
+def experts(ctx, n, *tensors):
+    ctx.n = n
+    ctx.save_for_backward(*tensors)
+    return sum(one * other for one, other in zip(tensors[:n], tensors[n:], strict=False))
+
+
+def experts_right(ctx, g):
+    kept = ctx.saved_tensors
+    return None, *(g * other for other in (*kept[ctx.n :], *kept[: ctx.n]))
+
+
+def test_a_number_that_counts_members_is_not_moved() -> None:
+    """With another one, forward takes some of the tensors by accident."""
+    report = check(op(experts, experts_right), 2, X, 0.5 * X, X.flip(0), X.flip(1))
+    assert red(report) == []
+    assert not any("n=" in item.label for item in report.tried)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from torch.autograd import Function
 
 import gradlint
@@ -138,3 +139,39 @@ def test_a_number_without_a_second_sign_keeps_it():
 )
 def test_what_code_says_of_signs(code, names):
     assert of_either_sign(ast.parse(code)) == names
+
+
+class Divided(Function):
+    """x over a root of a sum that grows with the size of x."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight, bias)
+        return x * (bias + weight * x.abs() ** 1.5) ** -0.5
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, weight, bias = ctx.saved_tensors
+        size = bias + weight * x.abs() ** 1.5
+        of_size = -0.5 * g * x * size**-1.5
+        of_x = g * size**-0.5 + of_size * weight * 1.5 * x.abs() ** 0.5 * x.sign()
+        return of_x, of_size * x.abs() ** 1.5, of_size
+
+
+class WithoutSign(Divided):
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, weight, bias = ctx.saved_tensors
+        of_x, of_weight, of_bias = Divided.backward(ctx, g)
+        size = bias + weight * x.abs() ** 1.5
+        missing = -0.5 * g * x * size**-1.5 * weight * 1.5 * x.abs() ** 0.5 * (1 - x.sign())
+        return of_x + missing, of_weight, of_bias
+
+
+def test_what_is_positive_for_the_sake_of_others_has_both_signs() -> None:
+    def told(op: Any) -> dict[str, str]:
+        report = gradlint.check(op, seed=0, order=1, select=["GL4"]).targets[0]
+        return {item.label: item.verdict for item in report.tried if "both signs" in item.label}
+
+    assert set(told(Divided).values()) == {"right"}
+    assert "wrong" in told(WithoutSign).values()

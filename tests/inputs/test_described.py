@@ -416,3 +416,11 @@ def test_axes_most_of_which_are_known_words() -> None:
 def test_shapes_without_brackets(text: str, expected: dict[str, tuple[str, ...]]) -> None:
     found = arguments_in(text, ["x", "G", "b"])
     assert {name: item.axes for name, item in found.items() if item.axes} == expected
+
+
+def test_brackets_of_one_word_tell_what_others_are() -> None:
+    text = "Counts under mean mu.\nmu (cells, genes), theta (genes,), y (cells, genes) -> (cells,)"
+    found = arguments_in(text, ["mu", "theta", "y"])
+    axes = {name: item.axes for name, item in found.items()}
+    assert axes == {"mu": ("cells", "genes"), "theta": ("genes",), "y": ("cells", "genes")}
+    assert arguments_in("y (labels, targets)", ["y"])["y"].axes == ()
