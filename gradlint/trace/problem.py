@@ -15,6 +15,7 @@ import torch
 
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
+from gradlint.numerics.products import equal
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, arrivals, refuses_grad, settled, taken, vjp
 from gradlint.trace._binding import Relay
@@ -70,26 +71,21 @@ class Problem(Calls):
 
     def exact(self) -> tuple[Problem, torch.dtype] | None:
         """The same op at the same values in float64, without its casts to 16 bits, and the coarsest
-        dtype that it casts to; None if it has no such casts."""
-        dtype = self.casts_to()
-        if dtype is None:
-            return None
+        dtype that it casts to; None if it has no such casts, cannot be watched, or returns the same
+        with them: what forward only keeps in 16 bits makes backward coarse, not the function."""
+        coarse, watched = self.in_float64() or self.at(self.sample), Casts()
         found = self.in_float64() or self.at(self.sample)
         found.zeroed = self.zeroed
         found.in_place = self.in_place
         found.uncast = True
-        return found, dtype
-
-    def casts_to(self) -> torch.dtype | None:
-        """The coarsest 16-bit dtype to which forward casts finer tensors in float64; None if it has
-        no such casts, or cannot be watched."""
-        watched = Casts()
         try:
             with watched:
-                (self.in_float64() or self).forward()
+                outputs = coarse.forward()
+            if watched.coarsest is None or _same(outputs, found.forward()):
+                return None
         except OpRaised:
             return None
-        return watched.coarsest
+        return found, watched.coarsest
 
     def at(self, sample: Sample) -> Problem:
         """The same op on another sample, drawing the same random numbers."""
@@ -355,6 +351,11 @@ def _differ(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
         if bool(((a - b).abs() > _OTHER_ORDER * b.abs().max()).any() if b.numel() else False):
             return True
     return False
+
+
+def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
+    """Whether outputs are the same to the last bit."""
+    return all(equal(a.value, b.value) for a, b in zip(outputs, others, strict=True))
 
 
 def draws_random_numbers(problem: Problem) -> bool:

@@ -11,6 +11,7 @@ them comes about by accident:
   identity between -1 and 1 (Courbariaux et al., Binarized neural networks, 2016);
 - the gradient that is passed on as it is, everywhere or between -1 and 1;
 - a bump over a step, and for its threshold the opposite;
+- the gradient of the zeros and ones by which forward selects, for the scores it selects by;
 - the derivative of something that forward computes on its way, such as the softmax of which it
   takes the largest (Jang, Gu & Poole, Categorical reparameterization, ICLR 2017), or of the softmax
   or sigmoid of that (Maddison, Mnih & Teh, The concrete distribution, ICLR 2017).
@@ -33,6 +34,7 @@ from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.left_out import MOVE, RoundingInside
 from gradlint.experiments.value.other_float_arguments import with_other_floats
 from gradlint.experiments.value.rounding import RoundingAsIdentity
+from gradlint.experiments.value.selections import gradients_of_selections
 from gradlint.experiments.value.step_surrogates import is_bump_over_step
 from gradlint.inputs.documentation import prose
 from gradlint.numerics.directions import cotangent
@@ -86,6 +88,7 @@ def _usual_here(subject: Subject, wrong: Collection[str]) -> set[str]:
                 for threshold in (None, *_thresholds(subject, position))
             ):
                 found.add(name)
+        found |= {name for name in left if name not in found and _of_a_selection(subject, name)}
         left = [name for name in left if name not in found]
         found |= _of_something_on_the_way(subject, left) if left and not rounds else set()
         found |= {name for name in left if _is_opposite(subject, name, found)}
@@ -356,6 +359,18 @@ def _of_something_on_the_way(subject: Subject, names: Collection[str]) -> set[st
                 found.add(place)
         candidates = found if candidates is None else candidates & found
     return set(names) if candidates else set()
+
+
+def _of_a_selection(subject: Subject, name: str) -> bool:
+    """Whether the gradient of an input is that of the zeros and ones that forward makes of it."""
+    position = [item.name for item in subject.problem.inputs].index(name)
+    for factor in (1.0, *BEYOND):
+        vs, values, own = _pulled(subject, (name,), factor)
+        mine = own[position]
+        others = gradients_of_selections(subject, position, values, list(vs.values()))
+        if mine is None or not any(same(mine, other) for other in others):
+            return False
+    return True
 
 
 def _thresholds(subject: Subject, position: int) -> Iterator[torch.Tensor]:

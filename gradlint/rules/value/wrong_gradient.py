@@ -27,7 +27,7 @@ inputs whose elements are all equal, such as a weight of ones.
 Of the gradient at symmetric matrices that were given, only the symmetric part counts: where that is
 right, a difference is a warning, and information if the source speaks of symmetry. It is
 information, too, where forward keeps numbers in 8 bits for backward and the gradient is right
-without that.
+without that; where it keeps them in 16 bits, that is named as the cause.
 
 Why it matters
 --------------
@@ -126,6 +126,7 @@ from gradlint.experiments.preconditions import (
     why_not_run,
 )
 from gradlint.experiments.subject import Subject
+from gradlint.experiments.value.coarse_storage import kept_coarse
 from gradlint.experiments.value.disconnected import judge_disconnected
 from gradlint.experiments.value.explained import what_explains
 from gradlint.experiments.value.layout_at_fault import layout_at_fault
@@ -288,7 +289,9 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     explained = what_explains(subject, index, found.relative_error)
     by_tolerance = explained.get("explained") == "solver"
     cause = (
-        tolerance_cause(subject) if by_tolerance else layout_at_fault(subject, index) or found.cause
+        tolerance_cause(subject)
+        if by_tolerance
+        else layout_at_fault(subject, index) or kept_coarse(subject, index) or found.cause
     )
     steps = cause is not None and cause.slug == "straight-through" and PIECEWISE in cause.text
     if steps and subject.sample.moved and returns_one_number(subject):

@@ -297,13 +297,15 @@ def test_a_search_that_ends_early_iterates_to_no_tolerance() -> None:
     assert (check.verdict, check.note) == ("pass", "")
 
 
-def stored(factor: float, *, returned: bool = False) -> type:
-    """x³, keeping x in 8 bits for ``factor`` · 3x²; ``returned``: of the x in 8 bits."""
+def stored(
+    factor: float, *, returned: bool = False, dtype: torch.dtype = torch.float8_e4m3fn
+) -> type:
+    """x³, keeping x in ``dtype`` for ``factor`` · 3x²; ``returned``: of the x in that dtype."""
 
     class Stored(Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            kept = x.to(torch.float8_e4m3fn)
+            kept = x.to(dtype)
             ctx.save_for_backward(kept)
             ctx.dtype = x.dtype
             return (kept.to(x.dtype) if returned else x) ** 3
@@ -331,6 +333,28 @@ def test_numbers_kept_in_8_bits_for_backward(
     (finding,) = outcome.findings
     assert (outcome.verdict, finding.grounds.explained) == (verdict, explained)
     assert (finding.severity == "info") is (verdict == "pass")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_numbers_kept_in_16_bits_for_backward_are_the_cause(
+    probed: Callable[..., Outcome], dtype: torch.dtype
+) -> None:
+    outcome = as_loud_as_evidence(probed(GL401, stored(1.0, dtype=dtype), normal(3, 4)))
+    (finding,) = outcome.findings
+    loud = "error" if dtype is torch.bfloat16 else "info"  # 4e-3 of the gradient, and 5e-4
+    assert (finding.cause, finding.severity) == ("low-precision", loud)
+    assert f"forward casts to {str(dtype)[6:]} what it keeps for backward" in finding.cause_text
+
+
+def test_a_function_of_rounded_numbers_is_judged_without_the_rounding(
+    probed: Callable[..., Outcome],
+) -> None:
+    right = stored(1.0, returned=True, dtype=torch.bfloat16)
+    assert probed(GL401, right, normal(3, 4)).verdict == "pass"
+    (finding,) = probed(
+        GL401, stored(2.0, returned=True, dtype=torch.bfloat16), normal(3, 4)
+    ).findings
+    assert "forward casts" not in finding.cause_text
 
 
 def called(scale: float) -> type:

@@ -321,9 +321,52 @@ class NearestImage(Wraps):
         return 2 * grad * x
 
 
+class LargestHalf(Function):
+    """What the larger half of the scores selects of x, and for the scores the gradient of the
+    zeros and ones that they become."""
+
+    @staticmethod
+    def chosen(scores: Tensor) -> Tensor:
+        mask = torch.zeros_like(scores).flatten()
+        mask[scores.flatten().topk(scores.numel() // 2).indices] = 1.0
+        return mask.view_as(scores)
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, x: Tensor) -> Tensor:
+        mask = LargestHalf.chosen(scores)
+        ctx.save_for_backward(x, mask)
+        return 2.0 * (x * mask)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, mask = ctx.saved_tensors
+        return grad * x * 2.0, grad * mask * 2.0
+
+
+class LargestHalfTwice(LargestHalf):
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, mask = ctx.saved_tensors
+        return grad * x * 4.0, grad * mask * 2.0
+
+
+class AboveMean(LargestHalf):
+    """The same with truth values as factors."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, x: Tensor) -> Tensor:
+        mask = scores > scores.mean()
+        ctx.save_for_backward(x, mask)
+        return 2.0 * (x * mask)
+
+
 def numbers(*shape: int) -> Tensor:
     torch.manual_seed(7)
     return torch.randn(shape or (3, 4), dtype=torch.float64).requires_grad_()
+
+
+def other_numbers() -> Tensor:
+    return numbers().detach().flip(0, 1).requires_grad_()
 
 
 def one(value: float) -> Tensor:
@@ -341,6 +384,9 @@ def told(op: type[Function]) -> type[Function]:
 @pytest.mark.parametrize(
     ("op", "others", "expected"),
     [
+        (LargestHalf, (other_numbers(),), {"scores": "usual"}),
+        (LargestHalfTwice, (other_numbers(),), {"scores": "warning"}),
+        (AboveMean, (other_numbers(),), {"scores": "usual"}),
         (Ternary, (), {"w": "usual"}),
         (TernaryHalved, (), {"w": "error"}),
         (MaskForgotten, (), {"w": "error"}),
