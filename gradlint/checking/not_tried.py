@@ -29,6 +29,11 @@ _COMPLEX = frozenset(
     }
 )
 
+#: Those that only such code has, whatever complex numbers it makes itself.
+_ASKS = frozenset({"is_complex", "resolve_conj"})
+
+_PARTS = frozenset({"real", "imag"})
+
 #: Names in code that takes real numbers, and is complex in between only.
 _REAL = frozenset({"rfft", "rfft2", "rfftn", "irfft", "irfft2", "irfftn"})
 
@@ -81,6 +86,9 @@ def for_complex(coverage: Coverage, *, transforms: bool = True) -> bool:
     if coverage.mentions(_REAL) or (not transforms and coverage.mentions(_TRANSFORMS)):
         return False
     makes = _MAKES_COMPLEX | _TRANSFORMS
+    made = coverage.has_imaginary_numbers() or coverage.mentions(_MAKES_COMPLEX)
+    if made and coverage.mentions(_PARTS) and not coverage.mentions(_ASKS):
+        return False  # of real numbers, and the gradient is made real again
     parts = coverage.takes_parts() and not coverage.mentions(makes)
     return coverage.mentions(_COMPLEX) or parts
 

@@ -294,8 +294,9 @@ def _is_rotation(evidence: Evidence, text: str) -> bool:
     return square and documented_rotation(text, evidence.name)
 
 
-#: Words on one argument: "scale (C, 1) and integer zero point" says nothing of the scale.
-_UP_TO_THE_NEXT = r"(?:(?!\b(?:and|with|beside)\b)[^.;\n]){0,24}?"
+#: Words on one argument: "scale (C, 1) and integer zero point" says nothing of the scale, nor
+#: "logits at integer positions" of the logits.
+_UP_TO_THE_NEXT = r"(?:(?!\b(?:and|with|beside|at|per|by)\b)[^.;\n]){0,24}?"
 
 
 def _read_described(evidence: Evidence, item: Described, text: str, names: list[str]) -> None:
@@ -332,15 +333,23 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         )
     evidence.general = denies_symmetry(text, evidence.name)
     evidence.unlike = evidence.unlike or documented_unlike(text, evidence.name, names)
+    if evidence.unlike == "elements" and not evidence.shape:
+        evidence.rank(1, _SECOND)  # a set
     if not item.axes and not evidence.shape and names_axis(text, evidence.name):
         evidence.say("int", _ANNOTATED)
+    _read_integers(evidence, text, names)
+    _read_kind(evidence, item)
+
+
+def _read_integers(evidence: Evidence, text: str, names: list[str]) -> None:
+    """Whether ``text`` says that a parameter holds integers, or truth values."""
+    name = re.escape(evidence.name)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
     if re.search(rf"(?i)\b{name}`*\s+(?:is|are|as)\s+{_LIST_OF_INTEGERS}", text):
         evidence.say("shape", _ANNOTATED)
     elif re.search(rf"(?i)\b{name}\b{_UP_TO_THE_NEXT}\b{_INTEGERS}", text):
         evidence.say("index", _DESCRIBED)
-    _read_kind(evidence, item)
 
 
 def _read_kind(evidence: Evidence, item: Described) -> None:

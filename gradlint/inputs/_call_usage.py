@@ -58,6 +58,9 @@ _TAKE_PATHS: dict[tuple[str, str], tuple[int | str, ...]] = {
     },
 }
 
+#: Weight of the evidence for a string that is split where nothing, or a string, says at what.
+_SPLIT = 4.0
+
 #: Weight of the evidence for an integer where numbers are counted up to it (heuristic: as much as
 #: an exact comparison with one).
 _COUNTED = 1.5
@@ -155,8 +158,7 @@ class Calls(Statements):
         if owner is None:
             return
         owner.called.add(name)
-        if name == "detach":
-            owner.say("tensor", _DETACHED)
+        _say_kind(owner, name, node.args)
         numbers = [value for known, value in map(literal, node.args) if known]
         axes = [value for value in numbers if isinstance(value, int)]
         if name == "permute" and len(axes) == len(node.args) > 1:
@@ -495,3 +497,11 @@ def _closure(function: Callable[..., Any]) -> dict[str, Any]:
 def _is_torch_builtin(target: Any) -> bool:
     name = getattr(target, "__name__", "")
     return bool(name) and getattr(torch, name, None) is target
+
+
+def _say_kind(owner: Evidence, method: str, arguments: list[ast.expr]) -> None:
+    """What a method that is called says of the kind of its owner."""
+    if method == "detach":
+        owner.say("tensor", _DETACHED)
+    if method == "split" and all(isinstance(literal(item)[1], str) for item in arguments):
+        owner.say("str", _SPLIT)

@@ -85,6 +85,7 @@ class Evidence:
         lengths: axis → length that loops over it give it, in sizes of other parameters.
         measured: axes that a loop reads as far as their own size says.
         interleaved: axis → number of parts that forward takes in turn: ``x[0::2]``, ``x[1::2]``.
+        split: axis → its size, where the code splits it: ``a, b = x.split(4, -1)``.
         indexes: whether the code indexes with its elements, or passes them as indices.
         adjacent: whether neighbouring elements bound slices: ``x[off[i] : off[i + 1]]``.
         made_tensor: whether the code makes a tensor of it that keeps its graph, for a number.
@@ -143,6 +144,7 @@ class Evidence:
     lengths: dict[int, Length] = field(default_factory=dict)
     measured: set[int] = field(default_factory=set)
     interleaved: dict[int, int] = field(default_factory=dict)
+    split: dict[int, int] = field(default_factory=dict)
     indexes: bool = False
     adjacent: bool = False
     made_tensor: bool = False

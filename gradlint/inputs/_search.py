@@ -116,6 +116,9 @@ WIDE_COST = 0.3
 #: Elements of each part of an axis that is taken apart in turn.
 EACH_PART = 3
 
+#: Integers of which none are alike: fewer than the smallest size of an axis, which they index.
+FEW_UNLIKE = 2
+
 #: The largest size that an axis is given because backward raises (heuristic: sizes of the search
 #: are up to 25, and backward has hardly a larger one in its code; a view with a wrong size asked
 #: for the number of all elements, 210).
@@ -279,7 +282,7 @@ class Search:
         bounds = dict.fromkeys(b for item in self.evidence.values() for b in item.bounds)
         unlike = tuple((k, v.unlike) for k, v in self.evidence.items() if v.unlike)
         beyond = frozenset(k.partition(".")[0] for k, v in self.evidence.items() if v.beyond)
-        first = replace(first, bounds=tuple(bounds), unlike=unlike, beyond=beyond)
+        first = replace(_few_unlike(first, unlike), bounds=tuple(bounds), beyond=beyond)
         examples = example_plans(self.op, list(self.evidence.values()), first, self.seed)
         made_with = plans_of_constructor(self.op, self.evidence, first)
         blocks = list(plans_of_blocks(self.op, first))
@@ -637,7 +640,7 @@ def with_one_for_each(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
 def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
     """The plan with those axes tied that the code goes along in one loop: ``f[t] * h + x[t]``; with
     the lengths that loops give them: ``off[i] * x[i + 1]``."""
-    plan, counted = _as_long_as_read(_interleaved(plan, evidence), evidence)
+    plan, counted = _as_long_as_read(_with_parts(plan, evidence), evidence)
     leaders: dict[str, str] = {}
     for name, item in evidence.items():
         guess = plan.guess(name) if name in plan.names else None
@@ -653,13 +656,25 @@ def _in_step(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
     return plan
 
 
-def _interleaved(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
-    """The plan with as many elements for each of the parts that the code takes in turn."""
+def _few_unlike(plan: Plan, unlike: tuple[tuple[str, str], ...]) -> Plan:
+    """The plan with so few integers of which none are alike that there are others beside them."""
+    for name, which in unlike:
+        symbol = _symbol(plan, name, 0)
+        alone = sum(symbol in guess.axes for _, guess in plan.tensors()) == 1
+        if which == "elements" and not _symbol(plan, name, 1) and alone and symbol[:1] != "=":
+            plan = plan.sized(symbol, FEW_UNLIKE)
+    return replace(plan, unlike=unlike)
+
+
+def _with_parts(plan: Plan, evidence: dict[str, Evidence]) -> Plan:
+    """The plan with as many elements for each of the parts that the code takes in turn, and with
+    those of the parts into which it splits an axis."""
     for name, item in evidence.items():
-        for axis, parts in item.interleaved.items():
+        in_turn = {axis: EACH_PART * parts for axis, parts in item.interleaved.items()}
+        for axis, size in (in_turn | item.split).items():
             symbol = _symbol(plan, name, axis)
             if symbol and not symbol.startswith("=") and symbol not in dict(plan.fixed):
-                plan = plan.sized(symbol, EACH_PART * parts)
+                plan = plan.sized(symbol, size)
     return plan
 
 

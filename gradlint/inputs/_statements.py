@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from gradlint.inputs import _names
 from gradlint.inputs._annotations import read_name
@@ -322,6 +322,9 @@ class Statements(References):
             self._name(targets, [])
             return
         self._unpack_parts(targets, value, starred)
+        if not starred:
+            self._split(value, len(targets))
+            self._unpack_matrix(targets, value)
         found = self.parameter(value)
         if found is not None and not starred:
             _say_unpacked(found, len(targets))
@@ -364,6 +367,34 @@ class Statements(References):
             found, columns = parted
             sizes = (f"{found.name}.0", f"={len(targets)}")
             found.shape_of_tuples = sizes if columns else (sizes[1], f"{found.name}.1")
+
+    def _split(self, value: ast.expr, count: int) -> None:
+        """``a, b = x.split(4, -1)``: the axis has as many elements as the parts."""
+        if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
+            return
+        whole = self.parameter(value.func.value)
+        named = {keyword.arg: keyword.value for keyword in value.keywords}
+        given = [*value.args, *filter(None, [named.get("dim")])]
+        if value.func.attr != "split" or whole is None or not 1 <= len(given) <= 2:
+            return
+        sizes = literal(given[0])[1]
+        axis = literal(given[1])[1] if len(given) == 2 else 0
+        if type(sizes) is int:
+            sizes = [sizes] * count
+        if type(axis) is int and _are_sizes(sizes):
+            whole.split[axis] = sum(sizes)
+
+    def _unpack_matrix(self, targets: list[ast.expr], value: ast.expr) -> None:
+        """``(a, b), (c, d) = m``: a matrix, if it is a tensor."""
+        whole = self.parameter(value)
+        rows = [target.elts for target in targets if isinstance(target, (ast.Tuple, ast.List))]
+        lengths = {len(row) for row in rows}
+        named = all(isinstance(item, ast.Name) for row in rows for item in row)
+        if whole is None or len(rows) != len(targets) or len(lengths) != 1 or not named:
+            return
+        whole.say("any", 2.0)
+        whole.rank(2, 2.0 if self.nested else 6.0)
+        whole.shape = whole.shape or (f"={len(rows)}", f"={lengths.pop()}")
 
     def _name(self, targets: list[ast.expr], sources: list[Evidence | None]) -> None:
         """From here on, names in ``targets`` stand for ``sources``, and those of a tuple among them
@@ -574,3 +605,7 @@ def _say_unpacked(found: Evidence, count: int) -> None:
         # The two rows of a list of edges: a tensor of (2, E).
         found.say("index", 3.0)
         found.shape = (f"={count}", f"{found.name}.1")
+
+
+def _are_sizes(sizes: object) -> TypeGuard[list[int]]:
+    return isinstance(sizes, (list, tuple)) and all(type(size) is int for size in sizes)

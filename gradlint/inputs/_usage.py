@@ -16,7 +16,7 @@ from gradlint.targets.source_file import literal
 
 _SEQUENCE_METHODS = frozenset({"append", "extend", "insert"})
 _DICT_METHODS = frozenset({"items", "keys", "get", "update", "setdefault", "values"})
-_STRING_METHODS = frozenset({"lower", "upper", "startswith", "endswith", "strip", "split"})
+_STRING_METHODS = frozenset({"lower", "upper", "startswith", "endswith", "strip"})
 
 _MAKE_TENSORS = frozenset({"zeros", "ones", "full", "eye"})
 _RETURN_TENSORS = frozenset({"mean", "sum", "median", "amax", "amin", "std", "var", "norm"})

@@ -30,7 +30,7 @@ def kept(
 
 
 def _keep(bound: Bound, found: dict[Any, torch.Tensor]) -> None:
-    less, more = (_value(side, found) for side in (bound.less, bound.more))
+    less, more = (side_value(side, found) for side in (bound.less, bound.more))
     gap = int(bound.strict)
     if isinstance(less, torch.Tensor) and isinstance(more, torch.Tensor):
         _exchange(bound, less, more, found)
@@ -54,7 +54,8 @@ def _exchange(
     _put(bound.more, torch.maximum(high, low + gap) if gap else high, more, found)
 
 
-def _value(side: Side, found: Mapping[Any, torch.Tensor]) -> torch.Tensor | int | None:
+def side_value(side: Side, found: Mapping[Any, torch.Tensor]) -> torch.Tensor | int | None:
+    """The values, the size or the number that a side of a bound is; None where it is unknown."""
     if side.of is None:
         return side.number
     tensor = found.get(side.of)

@@ -178,6 +178,8 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
     for one, other in _listed_after(text, names):
         if "complex" in found[one].words and not _TYPED.search(found[other].words):
             found[other].words += " complex"
+    for name, words in _shared_words(text, names):
+        found[name].words += f" _ {words}"
     return {name: item for name, item in found.items() if item.axes or item.like or item.words}
 
 
@@ -237,6 +239,16 @@ def _listed_after(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     brackets = r"\s*\([^()]*\)"
     for match in re.finditer(rf"\b({every}){brackets}(?=(?:,| and)\s+({every}){brackets})", text):
         yield match[1], match[2]
+
+
+def _shared_words(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name → what is said behind a shape that it shares with the next: "A, B (n, n) symmetric"."""
+    every = "|".join(re.escape(name) for name in names) or "(?!)"
+    listed = rf"(?<![\w.])((?:(?:{every})(?:\s*,\s*|\s+and\s+))+)(?:{every})"
+    for match in re.finditer(rf"{listed}\s*[(\[][^()\[\]]*[)\]]([^,.;:\n()\[\]]*)", text):
+        words = _NEGATED.sub(" ", match[2].lower()).strip()
+        for name in re.findall(rf"\b(?:{every})\b", match[1]) if words else ():
+            yield name, words
 
 
 def _entries(text: str, names: Sequence[str]) -> dict[str, str]:

@@ -602,7 +602,8 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
         if shape is None:
             continue
         # Then comes another argument, or the next line that begins with some.
-        after = re.split(r"\b(?:and|with)\b|\n(?=[^\n:]*\w\s*:)", clause[shape.end() :])[0]
+        rest = clause[shape.end() :]
+        after = re.split(r"\b(?:and|with|at|per|by)\b|\n(?=[^\n:]*\w\s*:)", rest)[0]
         near = " ".join(clause[: shape.start()].split()[-3:] + after.split()[:3])
         if re.search(r"(?i)\bbool(?:ean)?s?\b|\bbooltensor\b", near):
             return "mask"

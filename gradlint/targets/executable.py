@@ -116,10 +116,16 @@ def names_in(node: ast.AST) -> frozenset[str]:
 def takes_parts(node: ast.AST) -> bool:
     """Whether ``node`` takes the real or the imaginary part of a number, ``x.real`` or
     ``torch.imag(x)``, and has no imaginary number of its own, ``1j``."""
-    parts = list(ast.walk(node))
-    numbers = (part.value for part in parts if isinstance(part, ast.Constant))
-    return not any(isinstance(value, complex) for value in numbers) and any(
-        isinstance(part, ast.Attribute) and part.attr in ("real", "imag") for part in parts
+    return not has_imaginary_numbers(node) and any(
+        isinstance(part, ast.Attribute) and part.attr in ("real", "imag") for part in ast.walk(node)
+    )
+
+
+def has_imaginary_numbers(node: ast.AST) -> bool:
+    """Whether an imaginary number stands in ``node``: ``1j``."""
+    return any(
+        isinstance(part, ast.Constant) and isinstance(part.value, complex)
+        for part in ast.walk(node)
     )
 
 

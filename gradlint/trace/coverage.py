@@ -28,6 +28,7 @@ from gradlint.targets.executable import (
     divisors_in,
     executable,
     functions_of,
+    has_imaginary_numbers,
     names_in,
     takes_parts,
 )
@@ -187,6 +188,10 @@ class Coverage:
         """Whether these functions take the real or the imaginary part of a number, and have no
         imaginary number of their own."""
         return any(takes_parts(node) for _, _, node in self._nodes())
+
+    def has_imaginary_numbers(self) -> bool:
+        """Whether an imaginary number stands in these functions, ``1j``."""
+        return any(has_imaginary_numbers(node) for _, _, node in self._nodes())
 
     def divisors(self) -> frozenset[str]:
         """Names of the numbers by which the op's own functions that ran, or its backward, divide

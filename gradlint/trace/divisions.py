@@ -112,7 +112,7 @@ class Divisions(DispatchMode):
 
     def _divided(self, divisor: Any, quotient: torch.Tensor) -> None:
         position = self._position(divisor) if isinstance(divisor, torch.Tensor) else None
-        if position is None or not quotient.is_floating_point():
+        if position is None or not (quotient.is_floating_point() or quotient.is_complex()):
             return
         at_zeros = quotient[(divisor == 0).expand_as(quotient)]
         if bool(at_zeros.isinf().any()):

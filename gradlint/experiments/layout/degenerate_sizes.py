@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.watched_forward import watch_forward
+from gradlint.inputs.broken_bounds import breaks_bounds
 from gradlint.inputs.designed_arguments import selected_count
 from gradlint.inputs.resized import tensors_of
 from gradlint.model.sample import Sample
@@ -21,9 +22,10 @@ from gradlint.trace.size_edges import SizeEdges
 
 def is_degenerate(subject: Subject, sample: Sample) -> bool:
     """Whether forward runs out of the sizes of ``sample``, and not of those of ``subject``: a range
-    is empty, an index falls below zero, a matrix that it solves with is singular, or more elements
-    of an axis are to be selected than there are, by the name of an argument. Two forward calls."""
-    if _selects_more(subject, sample):
+    is empty, an index falls below zero, a matrix that it solves with is singular, more elements
+    of an axis are to be selected than there are, by the name of an argument, or values no longer
+    keep a bound that is documented. Two forward calls at most."""
+    if _selects_more(subject, sample) or breaks_bounds(subject.op, subject.sample, sample):
         return True
     there = _edges(subject, subject.problem.at(sample))
     if there is None or not there.beyond:

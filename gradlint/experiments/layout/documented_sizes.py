@@ -18,6 +18,9 @@ from gradlint.inputs.resized import (
     tensors_of,
 )
 
+#: A size that is larger than another number by a fixed one.
+_SUM = re.compile(r"[A-Za-z]\w*\s*\+\s*(\d{1,2})")
+
 #: The names of sizes in an expression.
 _SYMBOLS = re.compile(r"[A-Za-z]\w*")
 
@@ -63,13 +66,20 @@ def documented_open_in_front(subject: Subject) -> list[int]:
 
 
 def documented_least_sizes(subject: Subject) -> dict[Axis, int]:
-    """The axes for which the documentation gives a least size above one, and that size."""
+    """The axes for which the documentation gives a least size above one, and that size; where it
+    makes the size of another number, as in "(B, p + 1)", that at one."""
     text = _text_of(subject)
     return {
         axis: least
         for axis, symbol in _named_axes(subject, text)
-        if (least := documented_least(text, symbol)) > 1
+        if (least := max(documented_least(text, symbol), _at_one(symbol))) > 1
     }
+
+
+def _at_one(symbol: str) -> int:
+    """The size that an expression gives where each name in it is one; one where it is none."""
+    found = _SUM.fullmatch(symbol)
+    return 1 + int(found[1]) if found else 1
 
 
 def documented_orders(subject: Subject) -> list[tuple[Axis, Axis]]:
