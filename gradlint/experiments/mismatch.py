@@ -121,6 +121,7 @@ def mismatch(
     outputs: Sequence[str] = (),
     arguments: Mapping[str, Any] | None = None,
     subject: Subject | None = None,
+    held: bool = False,
 ) -> Mismatch:
     """Measure the elements of a gradient that differs, and name the cause.
 
@@ -133,6 +134,8 @@ def mismatch(
         outputs: what flows back into each of the map's outputs, in words.
         arguments: what the op got beside the map's inputs, by name.
         subject: the op whose forward the map is, if other forms of it may be tried.
+        held: whether its documentation says that something is held constant, which is then asked
+            first.
     """
     # The noise of a low dtype says nothing of the size of an error that float64 shows.
     source, position = decision.behind(place)
@@ -158,6 +161,8 @@ def mismatch(
     early: Cause | None = None
     if subject is not None:
         early = saved_too_early(subject, source.function, item.index, case.evidence)
+        if early is None and held:
+            early = other_forward(subject, source.function, item.index, case.evidence, held=True)
     if early is not None:
         cause = early
     elif subject is not None and (cause is None or cause.slug in WHERE_ONLY):

@@ -85,6 +85,9 @@ _SUMS = frozenset({"add", "sub", "radd", "rsub", "iadd", "isub", "neg", "clone"}
 #: them.
 PLAIN = (0.0, 1.0, 2.0, -1.0, 0.5)
 
+#: Slug of the cause that backward takes a value as a constant.
+HELD = "taken-as-constant"
+
 #: Slug of the cause that backward takes an argument for its default, or for none.
 LEFT_OUT = "argument-left-out"
 
@@ -106,7 +109,12 @@ class Other:
 
 
 def other_forward(
-    subject: Subject, function: Map, position: int, evidence: Sequence[Evidence]
+    subject: Subject,
+    function: Map,
+    position: int,
+    evidence: Sequence[Evidence],
+    *,
+    held: bool = False,
 ) -> Cause | None:
     """The cause that what backward returns for input ``position`` is the derivative of another
     forward; None if none was found.
@@ -115,6 +123,7 @@ def other_forward(
         subject: the op where its gradient is wrong.
         function: its map.
         evidence: of the wrong gradient.
+        held: whether only forwards count in which some value is held constant.
     """
     value = function.values[position]
     if value.dtype not in (torch.float64, torch.complex128) or not evidence:
@@ -125,7 +134,7 @@ def other_forward(
     problem, patience = subject.problem, subject.problem.patience
     problem.patience = Patience(MOST_SECONDS)  # a loop may not end with another number
     try:
-        return _Search(subject, function, position, evidence).run()
+        return _Search(subject, function, position, evidence).run(HELD if held else None)
     except (OpRaised, RuntimeError):  # forward does not run again, or not under a mode
         return None
     finally:
@@ -150,13 +159,13 @@ class _Search:
         self.tried = 0
         self.true = [self._slopes(function.evaluate, u) for u in self.directions]
 
-    def run(self) -> Cause | None:
-        """The first that explains everything."""
+    def run(self, slug: str | None) -> Cause | None:
+        """The first that explains everything, of those whose cause is ``slug`` if it is given."""
         if any(slopes is None for slopes in self.true):
             return None
         calls = self._record()
         for found in (self._arguments(), self._calls(calls), self._numbers(calls)):
-            for other in found:
+            for other in (one for one in found if slug in (None, one.cause.slug)):
                 self.tried += 1
                 late = time.process_time() > self.until or had_seconds() > self.latest
                 if late or self.tried > MOST_TRIED:
@@ -592,7 +601,7 @@ def _quoted_operand(call: Recorded, position: int) -> str:
 def _counts(value: str, factor: float) -> Cause:
     if factor == 0.0:
         return Cause(
-            "taken-as-constant",
+            HELD,
             f"taken as constant: backward treats {value} as a constant: with that value held, the "
             "derivative of forward agrees",
             f"add to backward what the gradient gets through {value}",

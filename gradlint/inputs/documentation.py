@@ -361,7 +361,10 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
     """Whether ``text`` says that an argument is held constant when the gradient is taken:
     "relevance: (N, L), taken as a constant", "no gradient flows to `target`"."""
     own = rf"`*{re.escape(name)}\b"
-    before = rf"(?i)\bno gradients?\s+(?:flows?\s+)?(?:in)?(?:to|for)\s+(?:the\s+)?{own}"
+    before = (
+        r"(?i)\b(?:no gradients?(?:\s+flows?)?|nothing\s+flows?)(?:\s+back)?\s+(?:in)?(?:to|for)\s+"
+        rf"(?:the\s+)?{own}"
+    )
     if re.search(before, text):
         return True
     but = _ALL_BUT.search(text)

@@ -23,6 +23,8 @@ CONSTANTS = frozenset(
         *("gt", "label", "labels", "target", "targets", "mask", "masks", "noise", "seed", "step"),
         *("idx", "index", "indices", "length", "lengths", "eps", "epsilon", "vareps"),
         *("buffer", "ema", "moving", "running", "gumbel", "gumbels", "uniform", "uniforms"),
+        # What a policy or a student is trained towards.
+        *("teacher", "old", "reward", "rewards", "advantage", "advantages"),
         # What values are sorted into, as by searchsorted and bucketize.
         *("knots", "breakpoints", "boundaries"),
     }

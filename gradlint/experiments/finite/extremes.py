@@ -329,9 +329,20 @@ def _told_domain(told: str, value: torch.Tensor) -> str:
         return ""
     if "ordered" in domains and value.dim() and value.shape[-1] > 1:
         return DOMAINS["ordered"] if bool((value.diff(dim=-1) > 0).all()) else ""
+    if "spd" in domains:
+        return DOMAINS["spd"] if _is_definite(value) else ""
     if "positive" in domains and not re.search(r"(?i)non-?negative", told):
         return DOMAINS["positive"] if bool((value > 0).all()) else ""
     return ""
+
+
+def _is_definite(value: torch.Tensor) -> bool:
+    """Whether real matrices are symmetric, with positive eigenvalues."""
+    if value.layout != torch.strided or value.dim() < 2 or value.shape[-1] != value.shape[-2]:
+        return False
+    whole = value.detach().to(torch.float64)
+    symmetric = torch.allclose(whole, whole.mT)
+    return symmetric and bool((torch.linalg.eigvalsh(whole) > 0.0).all())
 
 
 def bounds_of(subject: Subject) -> list[float]:

@@ -26,6 +26,10 @@ LARGE_ELSE, LEAST_LARGE = 1e4, 10.0
 #: Tiny values, in units of the smallest normal number of the dtype: their squares vanish.
 TINY = 8.0
 
+#: Significant bits of the number that all elements are where they are equal: few enough for sums of
+#: millions of its squares in float64.
+FEW_BITS = 5
+
 #: By how much a rotation may miss that its rows are orthonormal (heuristic: roundings of float32,
 #: or of a lower dtype of its own).
 ORTHONORMAL = 1e-5
@@ -85,7 +89,9 @@ def zeros(
 
 
 def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[torch.Tensor] | None:
-    """All elements of an input equal, at a typical size of its own."""
+    """All elements of an input equal, at a typical size of its own: a short number, of which sums
+    and means are exact. Differences from the mean are zero then, and no remainders of rounding that
+    a formula divides by."""
 
     def equal(value: torch.Tensor, allowed: ValueRange) -> torch.Tensor | None:
         if not allowed.equal or value.numel() < 2:
@@ -95,9 +101,16 @@ def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[t
             size = 1.0 / max(value.shape[-1] if value.dim() else 1, 1)
         elif allowed.high <= 0.0:
             size = -size
-        return torch.full_like(value, size)
+        short = _short(size)
+        return torch.full_like(value, size if allowed.rows or not allowed.holds(short) else short)
 
     return _each(values, ranges, equal)
+
+
+def _short(number: float) -> float:
+    """The nearest number with :data:`FEW_BITS` significant bits."""
+    significand, exponent = math.frexp(number)
+    return math.ldexp(round(significand * 2**FEW_BITS), exponent - FEW_BITS)
 
 
 def large(

@@ -31,7 +31,8 @@ _SAID = re.compile(r"(?i)(?<!no )(?<!not )(?<!without )\bbroadcast(?!ing is not|
 _HANDLED = re.compile(
     r"\bsum_to_size\b|\bbroadcast_(?:tensors|shapes|to)\b|\b_?(?:unbroadcast|un_?expand)\w*|"
     r"\b\w*(?:sum|reduce|match|fold|shrink)_(?:to|like|as|shape)\w*\(|\b_?sum_?(?:to|like)\w*\(|"
-    r"(?:\.shape|\.size\(|\bsizes?\b|\bs\b)[^\n]*(?:==|!=|>)\s*1\b|"
+    r"(?:\.shape|\.size\(|\bsizes?\b)[^\n]*(?:==|!=|>)\s*1\b|"
+    r"\bs\b\s*(?:==|!=|>)\s*1\b(?!\s*[-+*/.])|"
     r"\b(?:dim\(\)|ndim)\s*(?:>|<|!=|-)\s*\w+(?:\.\w+)*\.(?:dim\(\)|ndim)|"
     r"\.numel\(\)\s*==\s*1\b"
 )
@@ -68,7 +69,12 @@ def broadcasting_is_meant(
     forms = [_as_documented(known, name, _rank(sample, subject, name)) for name in operands]
     if any(form is not None for form in forms):
         return any(forms)
-    with_gradient = {item.name for item in subject.problem.inputs}
+    gradients = subject.run.gradients or [None] * len(subject.problem.inputs)
+    with_gradient = {
+        item.name
+        for item, gradient in zip(subject.problem.inputs, gradients, strict=True)
+        if gradient is not None
+    }
     if not with_gradient.isdisjoint(operands):
         # Backward has summed a gradient for it: one of another shape is no evidence. Who thought of
         # that has not got the gradients of all the others wrong, too, and has written a sum.
@@ -213,13 +219,15 @@ def _as_documented(known: dict[str, Described], name: str, rank: int) -> bool | 
 
 
 def _is_smaller(subject: Subject, name: str) -> bool:
-    """Whether an argument broadcasts with another one in the sample itself."""
+    """Whether an argument broadcasts with another one in the sample itself. One of (4,) beside one
+    of (4, 4) may as well have one element a row."""
     tensors = dict(subject.sample.named_tensors(subject.op.signature))
     own = tensors.get(name)
     if own is None:
         return False
     return any(
         _expands_to(own.shape, other.shape)
+        and not (own.dim() and own.shape == other.shape[: own.dim()])
         for other in tensors.values()
         if other is not own and (other.is_floating_point() or other.is_complex())
     )

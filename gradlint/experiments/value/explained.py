@@ -23,7 +23,7 @@ from gradlint.experiments.value.solver_tolerance import (
     right_when_converged,
     right_with_other_limits,
 )
-from gradlint.experiments.value.stopped_gradients import GradientStops
+from gradlint.experiments.value.stopped_gradients import GradientStops, stops_for_constant
 from gradlint.inputs.stand_ins import is_stand_in, reads_beyond, watched
 from gradlint.model.report import Explanation
 from gradlint.numerics.products import dense, widened
@@ -51,12 +51,9 @@ def what_explains(
         relative_error: of its gradient, as measured.
         chosen: whether gradlint chose the values of the inputs, although some were given.
     """
-    if is_constant(subject, position):
-        return {"explained": "constant"}
-    if is_inner_constant(subject, position):
-        return {"explained": "no-gradient"}
-    if is_inner_chosen(subject, position):
-        return {"explained": "asked"}
+    none = _why_none(subject, position)
+    if none is not None:
+        return {"explained": none}
     if is_torch_owned_backward(subject):
         if not _stops_gradients(subject.problem):
             return {"torch_owned": True}
@@ -74,6 +71,17 @@ def what_explains(
     elif chosen or sample.origin == "inferred":
         explained = _by_what_was_chosen(subject, chosen)
     return {} if explained is None else {"explained": explained, "converged": converged}
+
+
+def _why_none(subject: Subject, position: int) -> Explanation | None:
+    """Why an input has no gradient that the function depends on."""
+    if is_constant(subject, position):
+        return "constant"
+    if is_inner_constant(subject, position):
+        return "no-gradient"
+    if is_inner_chosen(subject, position):
+        return "asked"
+    return "no-gradient" if stops_for_constant(subject, position) else None
 
 
 def _by_what_was_chosen(subject: Subject, chosen: bool) -> Explanation | None:

@@ -42,6 +42,13 @@ _SUBSTITUTE = re.compile(
     r"|gradient (?:of|by|as if) .{0,20}\bin (?:its|the) place\b)"
 )
 
+#: How documentation says that something in forward is held constant: "sg[r] * logp, where sg is
+#: stop-gradient".
+_HELD = re.compile(
+    r"(?i)(?<!no )(?<!not )(?<!without )(?<!without a )\bstop[-_ ]?grad(?:ient)?s?\b|\bsg\s*[\[(]"
+    r"|\bconstants? for (?:the )?(?:gradient|backward)|\bno gradients? (?:flows? )?through\b"
+)
+
 #: Kind of quantity that is no derivative → how documentation speaks of it.
 _OTHERWISE: tuple[tuple[Explanation, re.Pattern[str]], ...] = (
     ("geometry", _OTHER_GEOMETRY),
@@ -116,6 +123,11 @@ def said_instead(thing: Any) -> Explanation | None:
     texts = [prose(item) for item in (thing, *_relatives(thing), *_appliers(thing))]
     found = (kind for kind, words in _OTHERWISE if any(map(words.search, texts)))
     return next(found, None)
+
+
+def says_held(thing: Any) -> bool:
+    """Whether documentation says that something in forward is held constant."""
+    return any(_HELD.search(prose(item)) for item in (thing, *_relatives(thing), *_appliers(thing)))
 
 
 def _relatives(thing: Any) -> list[Any]:

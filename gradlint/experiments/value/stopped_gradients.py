@@ -113,6 +113,24 @@ def _without_held(subject: Subject, wrong: dict[str | None, Finding]) -> dict[st
     return wrong
 
 
+def stops_for_constant(subject: Subject, position: int) -> bool:
+    """Whether forward stops the gradient of the input at ``position``, and the Function behind has
+    none for it either: in two places it is taken for a constant. One forward and one backward call
+    where no gradient came."""
+    gradients = subject.run.gradients
+    if gradients is None or gradients[position] is not None or subject.op.function is not None:
+        return False
+    if not subject.run.nodes:
+        return False
+    stops = GradientStops(release=True)
+    try:
+        with stops:
+            found = subject.problem.pull(subject.run.cotangents)
+    except OpRaised:
+        return False
+    return bool(stops.lines) and found[position] is None
+
+
 class GradientStops(TorchFunctionMode):
     """Notes every stop of a gradient that the user's code makes.
 

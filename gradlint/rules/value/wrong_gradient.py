@@ -116,6 +116,7 @@ from gradlint.experiments.finite.nonfinite_gradients import at_the_sample
 from gradlint.experiments.gradient_agreement import with_stored_indices
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import grad_output_of, mismatch
+from gradlint.experiments.other_forward import HELD
 from gradlint.experiments.outcomes import any_defect, inconclusive, skipped
 from gradlint.experiments.precision.against_float64 import right_in_float64
 from gradlint.experiments.preconditions import (
@@ -134,6 +135,7 @@ from gradlint.experiments.value.linearity import nonlinear_findings
 from gradlint.experiments.value.of_backward_alone import of_backward_alone
 from gradlint.experiments.value.other_float_arguments import judge_other_floats
 from gradlint.experiments.value.quantized_codes import soften_codes
+from gradlint.experiments.value.said_of_gradients import says_held
 from gradlint.experiments.value.solver_tolerance import convergence_error, tolerance_cause
 from gradlint.experiments.value.stopped_gradients import name_gradient_stops
 from gradlint.experiments.value.subspaces import soften_subspaces
@@ -275,6 +277,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
     problem = subject.problem
     index = decision.judgement.inputs[place].index
     item = problem.inputs[index]
+    held = says_held(subject.op.function or subject.op.defining)
     found = mismatch(
         subject.first_order_map,
         decision,
@@ -284,6 +287,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         outputs=[grad_output_of(output) for output in differentiable_names(problem)],
         arguments=subject.other_arguments(),
         subject=subject,
+        held=held,
     )
     span = gradient_place(subject, item)
     explained = what_explains(subject, index, found.relative_error)
@@ -312,6 +316,8 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         alone = of_backward_alone(subject, index, certain)
         if alone is not None:
             explained, help_text = {"explained": alone.explained}, alone.help
+    if not explained and held and cause is not None and cause.slug == HELD:
+        explained = {"explained": "surrogate"}
     outputs = subject.faulty_outputs(index)
     if len(outputs) > 1:
         found.numbers["outputs"] = outputs
