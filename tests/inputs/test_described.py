@@ -424,3 +424,10 @@ def test_brackets_of_one_word_tell_what_others_are() -> None:
     axes = {name: item.axes for name, item in found.items()}
     assert axes == {"mu": ("cells", "genes"), "theta": ("genes",), "y": ("cells", "genes")}
     assert arguments_in("y (labels, targets)", ["y"])["y"].axes == ()
+
+
+def test_names_that_share_a_shape_share_what_is_said_behind_it() -> None:
+    text = "A, B (n, n) positive definite; m (n,), C (n, n) lower."
+    found = arguments_in(text, ["A", "B", "m", "C"])
+    said = {name: [w for w in ("definite", "lower") if w in found[name].words] for name in found}
+    assert said == {"A": ["definite"], "B": ["definite"], "m": [], "C": ["lower"]}

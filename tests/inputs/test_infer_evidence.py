@@ -812,3 +812,41 @@ def test_keys_of_a_table_that_is_written_out():
     option = gather(from_object(of_a_kind))[1]
     assert option.values == ["call", "put"]
     assert option.chosen
+
+
+def split_up(x, y, name):
+    a, b = x.split(4, -1)
+    c, d, e = y.split([1, 2, 3], dim=1)
+    return a + b, c + d + e, name.split(","), name.split()
+
+
+def test_parts_of_known_sizes_give_an_axis_its_size():
+    found = evidence(split_up)
+    assert (found["x"].split, found["y"].split) == ({-1: 8}, {1: 6})
+    assert likeliest(found["x"]) != "str"
+    assert likeliest(found["name"]) == "str"
+
+
+def four(q, abcd):
+    (a, b), (c, d) = abcd
+    return (a * q + b) / (c * q + d)
+
+
+def test_a_matrix_is_unpacked_row_by_row():
+    item = evidence(four)["abcd"]
+    assert (item.shape, max(item.ranks, key=item.ranks.get)) == (("=2", "=2"), 2)
+    sample = infer(from_object(four))[0]
+    assert sample.args[1].shape == (2, 2)
+
+
+def kernel_matrix(V, items):
+    """Log-determinant of chosen rows. items: distinct indices of rows"""
+    S = V[items]
+    return torch.logdet(S @ S.mT)
+
+
+def test_a_set_of_indices_is_smaller_than_what_it_is_taken_from():
+    V, items = infer(from_object(kernel_matrix))[0].args
+    assert items.dim() == 1
+    assert len(items) <= len(V)
+    assert len(set(items.tolist())) == len(items)

@@ -162,6 +162,7 @@ def test_images_are_no_darker_than_black():
         ("risk (N,), event (N,) bool.", "mask"),
         ("row, event: (E,) int64, val: (E,)", "index"),
         ("event: (N,) with linear interpolation", ""),
+        ("event: (N,) logits at integer positions", ""),
         ("event: bool, whether to sum", ""),
     ],
 )

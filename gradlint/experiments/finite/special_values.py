@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -101,16 +101,24 @@ def ties(values: Sequence[torch.Tensor], ranges: Sequence[ValueRange]) -> list[t
             size = 1.0 / max(value.shape[-1] if value.dim() else 1, 1)
         elif allowed.high <= 0.0:
             size = -size
-        short = _short(size)
-        return torch.full_like(value, size if allowed.rows or not allowed.holds(short) else short)
+        short = _short(size, taken)
+        if allowed.rows or not allowed.holds(short):
+            short = size
+        taken.add(short)
+        return torch.full_like(value, short)
 
+    taken: set[float] = set()
     return _each(values, ranges, equal)
 
 
-def _short(number: float) -> float:
-    """The nearest number with :data:`FEW_BITS` significant bits."""
+def _short(number: float, taken: Collection[float]) -> float:
+    """The nearest number with :data:`FEW_BITS` significant bits, or the next larger one that is not
+    ``taken`` by another input: their difference is not meant to vanish."""
     significand, exponent = math.frexp(number)
-    return math.ldexp(round(significand * 2**FEW_BITS), exponent - FEW_BITS)
+    found = round(significand * 2**FEW_BITS)
+    while math.ldexp(found, exponent - FEW_BITS) in taken:
+        found += 1
+    return math.ldexp(found, exponent - FEW_BITS)
 
 
 def large(

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+import gradlint
 from gradlint.checking.severity import decided
 from gradlint.experiments.finite.extremes import bounds_of, make_extremes, ranges_of
 from gradlint.experiments.finite.nonfinite_gradients import NO_DIGITS, _together_then_alone
@@ -1649,3 +1650,112 @@ def test_what_is_positive_by_its_name_is_not_zero(
 ) -> None:
     outcome = probed(GL302, op, X.double(), torch.tensor(1.7, dtype=torch.float64))
     assert {item.input for item in outcome.findings if "zero" in item.message} == inputs
+
+
+class Waiting(torch.nn.Module):
+    """exp(-lag / tau) of lags above zero; at a tau of zero backward is NaN."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tau = torch.nn.Parameter(torch.tensor(3.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Decayed.apply(x, self.tau)
+
+
+class Decayed(torch.autograd.Function):
+    @staticmethod
+    def kernel(x, tau):
+        lag = torch.arange(x.shape[-1], dtype=x.dtype)
+        return torch.where(lag > 0, torch.exp(-lag / tau), torch.zeros_like(lag)), lag
+
+    @staticmethod
+    def forward(ctx, x, tau):
+        ctx.save_for_backward(x, tau)
+        return x * Decayed.kernel(x, tau)[0]
+
+    @staticmethod
+    def backward(ctx, g):
+        x, tau = ctx.saved_tensors
+        kernel, lag = Decayed.kernel(x, tau)
+        return g * kernel, (g * x * kernel * lag).sum() / tau**2
+
+
+def test_zeros_of_a_parameter_that_starts_without_one() -> None:
+    module = Waiting().double()
+    x = torch.randn(3, 4, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    report = gradlint.check(module, [(x.requires_grad_(),)], seed=0, order=1, select=["GL302"])
+    found = [f for target in report.targets for f in target.findings if f.input == "tau"]
+    assert [f.severity for f in found if "every element is zero" in f.message] == ["info"]
+
+
+class Standardized(torch.autograd.Function):
+    """Third moment of standardized columns: undefined where all of one are equal."""
+
+    @staticmethod
+    def parts(x):
+        centred = x - x.mean(0)
+        sd = centred.square().mean(0).sqrt()
+        u = centred / sd
+        return u, sd, u.pow(3).mean(0)
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        _, sd, skew = Standardized.parts(x)
+        return x.mean(0) + sd * skew
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        u, _, skew = Standardized.parts(x)
+        return g * (1 + skew * u + 3 * (u**2 - 1 - skew * u)) / x.shape[0]
+
+
+def test_remainders_of_rounding_beside_a_mean_are_no_values() -> None:
+    x = torch.randn(7, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    report = gradlint.check(
+        Standardized, [(x.requires_grad_(),)], seed=0, order=1, select=["GL4", "GL302"]
+    )
+    assert [f for target in report.targets for f in target.findings] == []
+
+
+class TraceOfRoot(torch.autograd.Function):
+    """tr(A^(1/2)) for A (n, n) symmetric positive definite."""
+
+    @staticmethod
+    def forward(ctx, A):
+        lam, v = torch.linalg.eigh(A)
+        ctx.save_for_backward(lam, v)
+        return lam.sqrt().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        lam, v = ctx.saved_tensors
+        return g * (v * (0.5 / lam.sqrt()).unsqueeze(-2)) @ v.mT
+
+
+class TraceOfAnyRoot(TraceOfRoot):
+    """tr(A^(1/2)) of matrices (n, n)."""
+
+
+@pytest.mark.parametrize(
+    ("op", "definite", "zero"),
+    [(TraceOfRoot, True, False), (TraceOfRoot, False, True), (TraceOfAnyRoot, True, True)],
+)
+def test_zeros_are_no_definite_matrix(
+    op: type[torch.autograd.Function], definite: bool, zero: bool
+) -> None:
+    half = torch.randn(3, 3, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    matrix = half @ half.mT + torch.eye(3, dtype=torch.float64) if definite else half + half.mT
+    sample = Sample("given", "given", (matrix.requires_grad_(),), {})
+    (found,) = ranges_of(Subject(from_object(op), sample, Settings()))
+    assert found.zero is zero
+
+
+def test_equal_elements_are_short_numbers_and_other_ones_in_another_input() -> None:
+    X = torch.randn(5, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    one, other = ties([X, 1.001 * X], [ANY, ANY])
+    assert bool((one - one.mean(0) == 0).all())
+    assert abs(float(one[0, 0]) - float(X.square().mean().sqrt())) < 0.05
+    assert float(one[0, 0]) != float(other[0, 0])

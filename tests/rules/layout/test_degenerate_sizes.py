@@ -283,3 +283,65 @@ def test_more_is_selected_than_there_is() -> None:
     assert "error" in {item.severity for item in found}
     found = odd_sizes(SoftOrder, leaf(3, 4), 2)
     assert {item.severity for item in found} == {"error"}
+
+
+class AmongLevels(Function):
+    """The level of occupation k between those of energies, 0 < k < n.
+
+    energies: (B, n)
+    k: (B,)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, energies: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        share = k[:, None] / energies.shape[1]
+        ctx.save_for_backward(energies, share)
+        return energies * (1 - share).clamp(min=0).log1p()
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        energies, share = ctx.saved_tensors
+        left = (1 - share).clamp(min=0)
+        by_share = -(g * energies / (1 + left)).sum(1) / energies.shape[1]
+        return g * left.log1p() * (left / left), by_share
+
+
+class AmongUnboundLevels(AmongLevels):
+    """The same without a word on the occupation."""
+
+
+class LinearPrediction(Function):
+    """Prediction errors of r: (B, p + 1)."""
+
+    @staticmethod
+    def forward(ctx: Any, r: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(r)
+        return r[:, :1] + r[:, 1:].square().sum(1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (r,) = ctx.saved_tensors
+        tail = 2 * g * r[:, 1:]
+        return torch.cat([g + 0 * tail[:, :1], tail], 1)  # nothing is left of g without a tail
+
+
+class Prediction(LinearPrediction):
+    """Prediction errors of r: (B, p)."""
+
+
+@pytest.mark.parametrize(
+    ("op", "meant"),
+    [
+        (AmongLevels, False),
+        (AmongUnboundLevels, True),
+        (LinearPrediction, False),
+        (Prediction, True),
+    ],
+)
+def test_sizes_that_break_what_is_documented(op: type[Function], meant: bool) -> None:
+    generator = torch.Generator().manual_seed(3)
+    x = torch.rand(3, 5, generator=generator, dtype=torch.float64).requires_grad_()
+    k = torch.tensor([1.2, 2.1, 3.4], dtype=torch.float64).requires_grad_()
+    inputs = (x, k) if issubclass(op, AmongLevels) else (x,)
+    (report,) = gradlint.check(op, [inputs], seed=0, order=1, select=["GL706"]).targets
+    assert any(f.severity != "info" for f in report.findings) is meant

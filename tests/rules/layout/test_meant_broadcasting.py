@@ -367,3 +367,30 @@ def test_who_thinks_of_broadcasting_has_the_other_gradients_right(
     before = subject(Spread, x, torch.ones(3, 4, requires_grad=True))
     small = Sample("small", "given", (x, torch.ones(1, 4, requires_grad=True)))
     assert broadcasting_is_meant(before, small, ["factor"], wrong) == expected
+
+
+class Ratio(Function):
+    """A loss of the ratios r, each weighted by an advantage."""
+
+    @staticmethod
+    def forward(ctx, logps, advantages):
+        s = logps.sum(1).exp()
+        ctx.save_for_backward(logps, advantages)
+        return (s * advantages).mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        logps, advantages = ctx.saved_tensors
+        s = logps.sum(1).exp()
+        active = torch.where(advantages > 0, s < 1 + 1e9, s > 1 - 1e9)
+        ds = g * s * advantages * active / advantages.numel()
+        return ds[:, None].expand_as(logps), None
+
+
+@pytest.mark.parametrize(("rows", "meant"), [(4, False), (3, True)])
+def test_one_number_a_row_of_a_square_is_no_operand_that_broadcasts(rows: int, meant: bool) -> None:
+    logps = torch.zeros(rows, 4, dtype=torch.float64).requires_grad_()
+    sample = Sample("given", "given", (logps, torch.ones(4, dtype=torch.float64)), {})
+    other = Sample("given", "given", (logps, torch.ones(1, dtype=torch.float64)), {})
+    subject = Subject(from_object(Ratio), sample, Settings())
+    assert broadcasting_is_meant(subject, other, ["advantages"]) is meant

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
+import gradlint
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
@@ -113,3 +115,85 @@ def test_stops_that_change_no_gradient_are_no_news(probed: Callable[..., Outcome
 def test_a_straight_through_estimator_stays_one(probed: Callable[..., Outcome]) -> None:
     (finding,) = probe(probed, rounded).findings
     assert (finding.input, finding.severity, finding.cause) == ("x", "warning", "straight-through")
+
+
+class ClippedWeightUntold(Function):
+    """min(r, 1.3) * logp with r = exp(logp - old)."""
+
+    @staticmethod
+    def forward(ctx: Any, logp: torch.Tensor, old: torch.Tensor) -> torch.Tensor:
+        weight = (logp - old).exp().clamp(max=1.3)
+        ctx.save_for_backward(weight)
+        return weight * logp
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        (weight,) = ctx.saved_tensors
+        return g * weight, None
+
+
+class ClippedWeight(ClippedWeightUntold):
+    """sg[min(r, 1.3)] * logp with r = exp(logp - old), where sg is stop-gradient."""
+
+
+class ClippedWeightMasked(ClippedWeight):
+    """sg[min(r, 1.3)] * logp with r = exp(logp - old), where sg is stop-gradient."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        (weight,) = ctx.saved_tensors
+        return g * weight * (weight < 1.3), None
+
+
+@pytest.mark.parametrize(
+    ("op", "severity"),
+    [(ClippedWeight, "info"), (ClippedWeightUntold, "error"), (ClippedWeightMasked, "error")],
+)
+def test_a_documented_stop_in_a_function(op: type[Function], severity: str) -> None:
+    generator = torch.Generator().manual_seed(4)
+    logp = torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
+    old = torch.randn(3, 4, generator=generator, dtype=torch.float64)
+    (report,) = gradlint.check(op, [(logp, old)], seed=0, order=1, select=["GL401"]).targets
+    assert {f.severity for f in report.findings} == {severity}
+
+
+class Distance(Function):
+    @staticmethod
+    def forward(ctx: Any, student: torch.Tensor, guide: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(student, guide)
+        return (student - guide).square().sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        student, guide = ctx.saved_tensors
+        return 2 * g * (student - guide), None
+
+
+class DistanceOfBoth(Distance):
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> Any:
+        student, guide = ctx.saved_tensors
+        return 2 * g * (student - guide), 2 * g * (guide - student)
+
+
+class Distilled(torch.nn.Module):
+    def __init__(self, function: type[Function], stops: bool) -> None:
+        super().__init__()
+        self.function, self.stops = function, stops
+
+    def forward(self, student: torch.Tensor, guide: torch.Tensor) -> torch.Tensor:
+        return self.function.apply(student, guide.detach() if self.stops else guide)
+
+
+@pytest.mark.parametrize(
+    ("function", "stops", "loud"),
+    [(Distance, True, False), (Distance, False, True), (DistanceOfBoth, True, True)],
+)
+def test_a_stop_before_a_function_that_has_no_gradient_either(
+    function: type[Function], stops: bool, loud: bool
+) -> None:
+    generator = torch.Generator().manual_seed(4)
+    values = [torch.randn(3, 4, generator=generator, dtype=torch.float64) for _ in range(2)]
+    inputs = tuple(value.requires_grad_() for value in values)
+    (report,) = gradlint.check(Distilled(function, stops), [inputs], seed=0, order=1).targets
+    assert any(f.severity != "info" for f in report.findings if f.input == "guide") is loud
