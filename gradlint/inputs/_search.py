@@ -63,6 +63,9 @@ from gradlint.model.related import LETTERS
 #: the machine does nor on how many threads an op has.
 ATTEMPTS = 500
 SECONDS = 2.5
+#: Such seconds as long as nothing has run: on a slow machine all attempts fit in, so that it finds
+#: what a fast one does.
+SECONDS_UNTIL_FOUND = 8.0
 #: Elapsed seconds after which even a handful of slow attempts is enough.
 PATIENT_SECONDS = 15.0
 #: Elements that a tensor may have during the search (heuristic: sizes that errors ask for multiply,
@@ -234,7 +237,8 @@ class Search:
         best: tuple[Plan, Trial] | None = None
         patience = ATTEMPTS
         while self._queue and self.attempts < ATTEMPTS and patience > 0:
-            if self.wall_s > PATIENT_SECONDS or (self.spent_s > SECONDS and self.attempts >= 12):
+            most_s = SECONDS_UNTIL_FOUND if best is None else SECONDS
+            if self.wall_s > PATIENT_SECONDS or (self.spent_s > most_s and self.attempts >= 12):
                 self.cut_short = True
                 break
             if best is None and (self._is_lacking() or self._hopeless()):
@@ -252,6 +256,7 @@ class Search:
                 self.failures.append((plan, trial))
                 self._note_need(plan, trial)
             elif best is None or _better(node, trial, *best, self.evidence):
+                self._take_time(first=best is None)
                 best = plan, trial
                 patience = _PATIENCE.get(trial.score, _PATIENCE_REDUCED)
                 if (trial.score == 6 and not trial.reduced and not trial.real) or trial.contract:
@@ -345,6 +350,12 @@ class Search:
         self.attempts += 1
         good = trial.score >= known.score and trial.zero <= known.zero
         return trial if good else None
+
+    def _take_time(self, *, first: bool) -> None:
+        """Count time anew where the first inputs took long to find: what reveals more takes its
+        own."""
+        if first and self.spent_s > SECONDS:
+            self.restart()
 
     def restart(self) -> None:
         """Count time anew."""
