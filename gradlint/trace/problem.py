@@ -16,6 +16,7 @@ import torch
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, map_tensors
 from gradlint.numerics.products import equal
+from gradlint.ops.backed import is_backed
 from gradlint.ops.phase import phase
 from gradlint.ops.vjp import accumulated, arrivals, refuses_grad, settled, taken, vjp
 from gradlint.trace._binding import Relay
@@ -354,8 +355,16 @@ def _differ(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
 
 
 def _same(outputs: Sequence[Output], others: Sequence[Output]) -> bool:
-    """Whether outputs are the same to the last bit."""
-    return all(equal(a.value, b.value) for a, b in zip(outputs, others, strict=True))
+    """Whether outputs are seen to be the same to the last bit, in the same dtype."""
+    if len(outputs) != len(others):
+        return False
+    for one, other in zip(outputs, others, strict=True):
+        a, b = one.value, other.value
+        if not is_backed(a) or a.layout != torch.strided or a.is_nested:
+            return False
+        if (a.dtype, a.layout, a.shape) != (b.dtype, b.layout, b.shape) or not equal(a, b):
+            return False
+    return True
 
 
 def draws_random_numbers(problem: Problem) -> bool:

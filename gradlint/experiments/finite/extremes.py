@@ -341,7 +341,7 @@ def _is_definite(value: torch.Tensor) -> bool:
     if value.layout != torch.strided or value.dim() < 2 or value.shape[-1] != value.shape[-2]:
         return False
     whole = value.detach().to(torch.float64)
-    symmetric = torch.allclose(whole, whole.mT)
+    symmetric = all_finite(whole) and torch.allclose(whole, whole.mT)
     return symmetric and bool((torch.linalg.eigvalsh(whole) > 0.0).all())
 
 

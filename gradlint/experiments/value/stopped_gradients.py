@@ -15,7 +15,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 import gradlint
+from gradlint.experiments.contract.inner_constants import leaf_of
 from gradlint.experiments.raised_errors import line_place
+from gradlint.experiments.returned_gradients import returned_gradients
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.torch_owned_backward import is_torch_owned_backward
 from gradlint.experiments.value.held_stops import held_on_purpose
@@ -120,8 +122,9 @@ def stops_for_constant(subject: Subject, position: int) -> bool:
     gradients = subject.run.gradients
     if gradients is None or gradients[position] is not None or subject.op.function is not None:
         return False
-    if not subject.run.nodes:
-        return False
+    asked = any(one.needed and leaf_of(one) == position for one in returned_gradients(subject))
+    if asked or not subject.run.nodes:
+        return False  # a Function was asked for it, and forgot it
     stops = GradientStops(release=True)
     try:
         with stops:
