@@ -375,7 +375,7 @@ class Statements(References):
         whole = self.parameter(value.func.value)
         named = {keyword.arg: keyword.value for keyword in value.keywords}
         given = [*value.args, *filter(None, [named.get("dim")])]
-        if value.func.attr != "split" or whole is None or not 1 <= len(given) <= 2:
+        if value.func.attr != "split" or whole is None or not value.args or len(given) > 2:
             return
         sizes = literal(given[0])[1]
         axis = literal(given[1])[1] if len(given) == 2 else 0
@@ -608,4 +608,6 @@ def _say_unpacked(found: Evidence, count: int) -> None:
 
 
 def _are_sizes(sizes: object) -> TypeGuard[list[int]]:
-    return isinstance(sizes, (list, tuple)) and all(type(size) is int for size in sizes)
+    return isinstance(sizes, (list, tuple)) and all(
+        type(size) is int and size > 0 for size in sizes
+    )

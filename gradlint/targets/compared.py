@@ -57,4 +57,5 @@ def _in_tables(expressions: Sequence[ast.expr], beside: Mapping[str, Any]) -> It
     for expression in expressions:
         table = beside.get(expression.id) if isinstance(expression, ast.Name) else None
         if isinstance(table, (dict, list, tuple, set, frozenset)):
-            yield from (key for key in table if isinstance(key, str))
+            keys = [key for key in table if isinstance(key, str)]
+            yield from sorted(keys) if isinstance(table, (set, frozenset)) else keys

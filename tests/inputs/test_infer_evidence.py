@@ -817,7 +817,8 @@ def test_keys_of_a_table_that_is_written_out():
 def split_up(x, y, name):
     a, b = x.split(4, -1)
     c, d, e = y.split([1, 2, 3], dim=1)
-    return a + b, c + d + e, name.split(","), name.split()
+    f, g = y.split(split_size=2, dim=0)
+    return a + b, c + d + e, f + g, name.split(","), name.split()
 
 
 def test_parts_of_known_sizes_give_an_axis_its_size():

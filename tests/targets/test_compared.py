@@ -7,7 +7,7 @@ import pytest
 from gradlint.targets.compared import compared_strings
 
 FORMS = {"outgoing": "ik,jk->ij", "incoming": "ki,kj->ij"}
-NAMES = ("mean", "sum")
+NAMES = frozenset({"sum", "mean"})
 NUMBERS = {1: "one"}
 
 
