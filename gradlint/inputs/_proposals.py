@@ -365,6 +365,11 @@ def _dicts(item: Evidence) -> list[Proposal]:
     return [(ValueGuess({}, "dict"), empty), *found]
 
 
+#: Cost of no argument at all behind ``*args``: an op that loops over them then does nothing, and
+#: what its backward returns of that says nothing of the op.
+_NOTHING = 2.0
+
+
 def _varargs(item: Evidence) -> list[Proposal]:
     found: list[Proposal] = _one_by_one(item)
     counts = [item.length] if item.length else [2, 1, 3, 0, 4]
@@ -375,7 +380,7 @@ def _varargs(item: Evidence) -> list[Proposal]:
             )
             guess = GroupGuess(items, tuple, splice=True)
             cost = _RANK_STEP * step + 0.6 * position + (1.0 if item.fields else 0.0)
-            found.append((guess, cost))
+            found.append((guess, cost if count else cost + _NOTHING))
     return found
 
 

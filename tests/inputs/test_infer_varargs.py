@@ -423,3 +423,26 @@ def test_gradients_of_a_modules_weights_are_judged() -> None:
     assert errors(Fused) == []
     assert {item for item in errors(FusedWrongly) if item[0] == "GL401"} == {("GL401", "w")}
     assert errors(FusedList) == errors(OfColumns) == []
+
+
+class Kraus(Function):
+    """Sum of K rho K^T over any number of matrices."""
+
+    @staticmethod
+    def forward(ctx, rho, *ops):
+        ctx.save_for_backward(rho, *ops)
+        out = torch.zeros_like(rho)
+        for K in ops:
+            out = out + K @ rho @ K.mT
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        rho, *ops = ctx.saved_tensors
+        by_rho = sum(K.mT @ g @ K for K in ops)
+        return by_rho, *(g @ K @ rho.mT + g.mT @ K @ rho for K in ops)
+
+
+def test_what_a_loop_goes_through_is_not_left_empty():
+    rho, *ops = infer(from_object(Kraus))[0].args
+    assert {op.shape for op in ops} == {rho.shape}
