@@ -68,6 +68,14 @@ _KIND_OF_TYPE = (
     (r"\bdevice\b", "device"),
     (r"ProcessGroup|Generator", "none"),
 )
+#: A sequence of tuples of tensors, in an annotation and in words: "list of (W, b) pairs".
+_NESTED = re.compile(
+    r"(?i)\b(?:list|sequence|iterable)\s*\[\s*tuple\s*\[((?:[^\]]*Tensor){2}[^\]]*)\]"
+)
+_OF_PAIRS = (
+    r"(?:an?\s+|the\s+)?(?:list|tuple|sequence)s?\s+of\s+(?:\w+\s+)?"
+    r"(?:\((?P<named>\w+(?:\s*,\s*\w+)+)\)(?:\s+(?:pairs|tuples|triples))?|pairs of tensors)\b"
+)
 #: Weight of an annotation: large, but authors annotate `float` and pass tensors.
 _ANNOTATED = 6.0
 #: Weight of what a docstring or comment says.
@@ -168,6 +176,11 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTAT
         return
     if re.search(r"Optional|\bNone\b", text):
         evidence.optional = True
+    nested = _NESTED.search(text)
+    if nested:
+        evidence.say("tensors", weight)
+        evidence.members = 1 + nested[1].count(",")
+        return
     sequence = re.search(r"(?i)\b(list|sequence|tuple|iterable|collection)\b\s*\[([^\]]*)\]", text)
     if sequence and re.search(r"Tensor|Parameter|Variable", sequence.group(2)):
         evidence.say("tensors", weight)
@@ -337,8 +350,19 @@ def _read_described(evidence: Evidence, item: Described, text: str, names: list[
         evidence.rank(1, _SECOND)  # a set
     if not item.axes and not evidence.shape and names_axis(text, evidence.name):
         evidence.say("int", _ANNOTATED)
+    _read_pairs(evidence, text)
     _read_integers(evidence, text, names)
     _read_kind(evidence, item)
+
+
+def _read_pairs(evidence: Evidence, text: str) -> None:
+    """``factors: list of (A, G) pairs`` holds pairs of tensors, and the brackets are no shape."""
+    name = re.escape(evidence.name)
+    found = re.search(rf"(?i)(?<![\w.]){name}`*\s*(?::|is|are)\s*{_OF_PAIRS}", text)
+    if found:
+        evidence.say("tensors", _ANNOTATED)
+        evidence.members = 1 + (found["named"] or ",").count(",")
+        evidence.shape = ()
 
 
 def _read_integers(evidence: Evidence, text: str, names: list[str]) -> None:

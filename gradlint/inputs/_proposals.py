@@ -309,13 +309,29 @@ def _groups(item: Evidence) -> list[Proposal]:
     for position, count in enumerate(counts):
         for step, rank in enumerate(ranks(item, "tensor")[:3]):
             items = tuple(
-                TensorGuess(axes(f"{item.name}[{index}]", rank), grad=grad)
-                for index in range(count)
+                _member(item, f"{item.name}[{index}]", rank, grad) for index in range(count)
             )
             found.append((GroupGuess(items), _RANK_STEP * step + 0.7 * position))
             if step == 0:
                 found.append((GroupGuess(items, tuple), 0.9 + 0.7 * position))
     return found
+
+
+def _member(item: Evidence, name: str, rank: int, grad: bool) -> TensorGuess | GroupGuess:
+    """A tensor of a sequence, or a tuple of them where it holds such."""
+    if not item.members:
+        return TensorGuess(axes(name, rank), grad=grad)
+    definite = item.domain == "spd"
+    parts = (f"{name}[{place}]" for place in range(item.members))
+    return GroupGuess(
+        tuple(
+            TensorGuess((f"{part}.0",) * 2, domain="spd", grad=grad)
+            if definite
+            else TensorGuess(axes(part, rank), grad=grad)
+            for part in parts
+        ),
+        tuple,
+    )
 
 
 def _with_fields(item: Evidence) -> list[Proposal]:

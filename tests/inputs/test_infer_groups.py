@@ -93,3 +93,26 @@ def documented(ctx, q, k):
 def test_axes_stay_equal_where_nothing_says_otherwise(forward, backward):
     x, y = shapes(function(forward, backward))
     assert x[0] == y[0]
+
+
+def told(layers, x):
+    """Layers in a row. layers: list of (W, b) pairs, x: (B, D)"""
+    for W, b in layers:
+        x = torch.tanh(x @ W + b)
+    return x
+
+
+def annotated(layers: list[tuple[torch.Tensor, torch.Tensor]], x: torch.Tensor) -> torch.Tensor:
+    return told(layers, x)
+
+
+def triples(terms, x):
+    """terms: list of (a, b, c)"""
+    return sum(a.sum() * x * x + b.sum() * x + c.sum() for a, b, c in terms)
+
+
+@pytest.mark.parametrize(("function", "members"), [(told, 2), (annotated, 2), (triples, 3)])
+def test_a_sequence_of_tuples_of_tensors(function, members):
+    first = infer(from_object(function))[0].args[0]
+    assert len(first) >= 2
+    assert {len(one) for one in first} == {members}
