@@ -74,7 +74,7 @@ _NESTED = re.compile(
 )
 _OF_PAIRS = (
     r"(?:an?\s+|the\s+)?(?:list|tuple|sequence)s?\s+of\s+(?:\w+\s+)?"
-    r"(?:\((?P<named>\w+(?:\s*,\s*\w+)+)\)(?:\s+(?:pairs|tuples|triples)\b)?|pairs of tensors\b)"
+    r"(?:\((?P<named>\w+(?:\s*,\s*\w+)+)\)\s+(?:pairs|tuples|triples)\b|pairs of tensors\b)"
 )
 #: Weight of an annotation: large, but authors annotate `float` and pass tensors.
 _ANNOTATED = 6.0

@@ -107,7 +107,7 @@ def annotated(layers: list[tuple[torch.Tensor, torch.Tensor]], x: torch.Tensor) 
 
 
 def triples(terms, x):
-    """terms: list of (a, b, c)"""
+    """terms: list of (a, b, c) triples"""
     return sum(a.sum() * x * x + b.sum() * x + c.sum() for a, b, c in terms)
 
 
@@ -116,3 +116,13 @@ def test_a_sequence_of_tuples_of_tensors(function, members):
     first = infer(from_object(function))[0].args[0]
     assert len(first) >= 2
     assert {len(one) for one in first} == {members}
+
+
+def features(xs):
+    """xs: list of (N, D) tensors, averaged"""
+    return sum(x.mean() for x in xs)
+
+
+def test_a_list_of_tensors_of_one_shape_is_none_of_tuples():
+    (xs,) = infer(from_object(features))[0].args
+    assert all(isinstance(x, torch.Tensor) for x in xs)
