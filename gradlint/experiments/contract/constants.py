@@ -24,7 +24,7 @@ CONSTANTS = frozenset(
         *("idx", "index", "indices", "length", "lengths", "eps", "epsilon", "vareps"),
         *("buffer", "ema", "moving", "running", "gumbel", "gumbels", "uniform", "uniforms"),
         # What a policy or a student is trained towards.
-        *("teacher", "old", "reward", "rewards", "advantage", "advantages"),
+        *("teacher", "reward", "rewards", "advantage", "advantages"),
         # What values are sorted into, as by searchsorted and bucketize.
         *("knots", "breakpoints", "boundaries"),
     }
