@@ -50,8 +50,8 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " in a Function that has a vmap or jvp of its own); a difference that is smaller than"
         " 1e-3, that no element shows beyond its own error bar, or that the tolerance of an"
         " iterative forward or backward, its number of iterations where nobody gave one, a"
-        " documented surrogate or one that is usual in a Function inside"
-        " explains, or a slope that backward clamps; no gradient for an input that the"
+        " documented surrogate or stop of gradients, or a surrogate that is usual in a Function"
+        " inside explains, or a slope that backward clamps; no gradient for an input that the"
         " documentation calls a constant, or for which a Function inside returns None where that"
         " looks meant; a function that was guessed and that backward calls, or attributes of a"
         " guessed object that backward reads and forward does not; NaN where forward divides by"
@@ -62,11 +62,11 @@ TABLE: tuple[tuple[Severity, str], ...] = (
         " which it bounds what it only kept from zero; values chosen by gradlint from which only a"
         " clamp keeps forward finite; an operand that broadcasts where nothing"
         " says that this is meant; a size at"
-        " which forward clamps to an empty range, solves with a singular matrix, an index falls"
-        " below zero or more is selected than there is, a mask that leaves nothing of a row, or a"
-        " size or values that gradlint chose"
-        " at which forward has no finite derivative by its own operations; NaN at a single zero"
-        " in a parameter of a module that starts without one, or in a single number beside tensors,"
+        " which forward clamps to an empty range, solves with a singular matrix, values break a"
+        " documented bound, an index falls below zero or more is selected than there is, a mask"
+        " that leaves nothing of a row, or a size or values that gradlint chose"
+        " at which forward has no finite derivative by its own operations; NaN at a zero"
+        " of a parameter of a module that starts without one, or of a single number beside tensors,"
         " or at extreme magnitudes of such a parameter, or only where large elements of one input"
         " lie hundreds apart; an overflow in"
         " forward ten times beyond given values that all have one sign;"
@@ -208,9 +208,9 @@ POLICY = (
     ),
     Reason(
         "info",
-        "forward clamps to an empty range there, solves with a singular matrix, an index falls"
-        " below zero, more is selected than there is, or a mask leaves nothing of a row: hardly"
-        " meant",
+        "forward clamps to an empty range there, solves with a singular matrix, values break a"
+        " documented bound, an index falls below zero, more is selected than there is, or a mask"
+        " leaves nothing of a row: hardly meant",
         lambda g: g.explained == "degenerate",
     ),
     Reason(

@@ -68,13 +68,10 @@ _KIND_OF_TYPE = (
     (r"\bdevice\b", "device"),
     (r"ProcessGroup|Generator", "none"),
 )
-#: A sequence of tuples of tensors, in an annotation and in words: "list of (W, b) pairs".
-_NESTED = re.compile(
-    r"(?i)\b(?:list|sequence|iterable)\s*\[\s*tuple\s*\[((?:[^\]]*Tensor){2}[^\]]*)\]"
-)
+#: A sequence of tuples of tensors that are named: "list of (W, b) pairs".
 _OF_PAIRS = (
     r"(?:an?\s+|the\s+)?(?:list|tuple|sequence)s?\s+of\s+(?:\w+\s+)?"
-    r"(?:\((?P<named>\w+(?:\s*,\s*\w+)+)\)\s+(?:pairs|tuples|triples)\b|pairs of tensors\b)"
+    r"\((\w+(?:\s*,\s*\w+)+)\)\s+(?:pairs|tuples|triples)\b"
 )
 #: Weight of an annotation: large, but authors annotate `float` and pass tensors.
 _ANNOTATED = 6.0
@@ -176,11 +173,6 @@ def read_annotation_text(evidence: Evidence, text: str, weight: float = _ANNOTAT
         return
     if re.search(r"Optional|\bNone\b", text):
         evidence.optional = True
-    nested = _NESTED.search(text)
-    if nested:
-        evidence.say("tensors", weight)
-        evidence.members = 1 + nested[1].count(",")
-        return
     sequence = re.search(r"(?i)\b(list|sequence|tuple|iterable|collection)\b\s*\[([^\]]*)\]", text)
     if sequence and re.search(r"Tensor|Parameter|Variable", sequence.group(2)):
         evidence.say("tensors", weight)
@@ -361,7 +353,7 @@ def _read_pairs(evidence: Evidence, text: str) -> None:
     found = re.search(rf"(?i)(?<![\w.]){name}`*\s*(?::|is|are)\s*{_OF_PAIRS}", text)
     if found:
         evidence.say("tensors", _ANNOTATED)
-        evidence.members = 1 + (found["named"] or ",").count(",")
+        evidence.members = tuple(re.findall(r"\w+", found[1]))
         evidence.shape = ()
 
 

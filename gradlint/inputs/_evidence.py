@@ -61,7 +61,7 @@ class Evidence:
         optional: whether None is allowed, as far as the code shows.
         shape: names of its axes from documentation; empty when it says nothing.
         length: number of elements it is unpacked into, for a sequence.
-        members: number of tensors in each of its elements, for a sequence of pairs; else 0.
+        members: names of the tensors in each of its elements, for a sequence of pairs; else none.
         domain: domain that the functions it is passed to need; empty when unknown.
         general: whether documentation denies that it is symmetric.
         mentioned: domains that documentation names anywhere, not clearly of this parameter.
@@ -127,7 +127,7 @@ class Evidence:
     optional: bool = False
     shape: tuple[str, ...] = ()
     length: int | None = None
-    members: int = 0
+    members: tuple[str, ...] = ()
     domain: str = ""
     general: bool = False
     mentioned: list[str] = field(default_factory=list)

@@ -318,20 +318,19 @@ def _groups(item: Evidence) -> list[Proposal]:
 
 
 def _member(item: Evidence, name: str, rank: int, grad: bool) -> TensorGuess | GroupGuess:
-    """A tensor of a sequence, or a tuple of them where it holds such."""
+    """A tensor of a sequence, or a tuple of them where it holds such: in "(W, b) pairs" the small
+    letter beside a capital has an axis less."""
     if not item.members:
         return TensorGuess(axes(name, rank), grad=grad)
-    definite = item.domain == "spd"
-    parts = (f"{name}[{place}]" for place in range(item.members))
-    return GroupGuess(
-        tuple(
-            TensorGuess((f"{part}.0",) * 2, domain="spd", grad=grad)
-            if definite
-            else TensorGuess(axes(part, rank), grad=grad)
-            for part in parts
-        ),
-        tuple,
-    )
+    capital = any(member[0].isupper() for member in item.members)
+    parts = []
+    for place, member in enumerate(item.members):
+        part, fewer = f"{name}[{place}]", capital and member[0].islower()
+        if item.domain == "spd":
+            parts.append(TensorGuess((f"{part}.0",) * 2, domain="spd", grad=grad))
+        else:
+            parts.append(TensorGuess(axes(part, max(rank - fewer, 0)), grad=grad))
+    return GroupGuess(tuple(parts), tuple)
 
 
 def _with_fields(item: Evidence) -> list[Proposal]:

@@ -33,11 +33,13 @@ from gradlint.trace.size_edges import SOLVE, SizeEdges
 
 #: Elements that a tensor of a sample should have at most.
 ELEMENTS = 64
-#: Final sizes, tried in order: unequal and small, then smaller, then unequal only within each
-#: tensor, where tensors would get large.
+#: Final sizes, tried in order: unequal and small, then smaller, then with a second one that is
+#: larger than those behind, as a signal is than its window, then unequal only within each tensor,
+#: where tensors would get large.
 _POOLS = (
     tuple(range(3, 40)),
     tuple(range(2, 40)),
+    (3, 9, *range(4, 9), *range(10, 40)),
     (),
 )
 #: Sizes at which a formula is tried, even and odd (heuristic: two of them tell all formulas apart).

@@ -199,23 +199,28 @@ class InPlace(torch.autograd.Function):
         return (_x(3),)
 
 
-class KeptNarrow(torch.autograd.Function):
-    """Keeps what backward needs in bfloat16: by itself, its gradient has two digits."""
+class RoundedInside(torch.autograd.Function):
+    """Computes with what bfloat16 keeps of x: differences in x are steps, by itself as well."""
 
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x.bfloat16())
-        return x.sin() * x.cos()
+    def forward(ctx, x, y):
+        x = x.bfloat16().to(x.dtype)
+        ctx.save_for_backward(x, y)
+        return x.sin() * y.cos()
 
     @staticmethod
+    @torch.autograd.function.once_differentiable
     def backward(ctx, g):
-        x = ctx.saved_tensors[0].to(g.dtype)
-        return g * (x.cos() ** 2 - x.sin() ** 2)
+        x, y = ctx.saved_tensors
+        return g * x.cos() * y.cos(), -g * x.sin() * y.sin()
 
     @staticmethod
     def sample_inputs():
         generator = torch.Generator().manual_seed(0)
-        return (torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_(),)
+        return tuple(
+            torch.randn(3, 4, generator=generator, dtype=torch.float64).requires_grad_()
+            for _ in range(2)
+        )
 
 
 class Narrow(torch.autograd.Function):

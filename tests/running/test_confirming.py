@@ -64,7 +64,7 @@ NOT_CONFIRMED = {
     "own_noise": "it returns other values at every call",
     "TakesObject": "an argument is a PosixPath",
     "NeedsItsName": "by itself it raises RuntimeError: another name",
-    "KeptNarrow": "its gradient was judged without its casts to a coarser dtype, which it has by"
+    "RoundedInside": "its gradient was judged without its casts to a coarser dtype, which it has by"
     " itself",
 }
 
