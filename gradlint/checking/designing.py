@@ -64,6 +64,7 @@ from gradlint.inputs.designed_orders import ranking, with_ties
 from gradlint.inputs.designed_tested import exact_values
 from gradlint.inputs.designed_values import (
     around,
+    at_documented_ends,
     beyond,
     beyond_own_bounds,
     farther_alone,
@@ -72,7 +73,6 @@ from gradlint.inputs.designed_values import (
     on_the_other_side,
     other_values,
     up_to_limits,
-    with_a_zero,
     with_other_signs,
 )
 from gradlint.inputs.documentation import documented_complex, prose
@@ -171,7 +171,7 @@ class Designer:
         yield from several_arguments(op, sample, self.taken, seed, self.refused)
         yield from broadcast(op, sample)
         if inferred:
-            yield from with_a_zero(op, sample)
+            yield from at_documented_ends(op, sample)
             yield from batched_alone(op, sample)
             yield from other_values(op, sample)
 

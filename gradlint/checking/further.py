@@ -49,6 +49,7 @@ from gradlint.inputs.designed_arguments import (
     with_arguments,
 )
 from gradlint.inputs.designed_broadcasts import broadcast
+from gradlint.inputs.designed_values import of_one_sign
 from gradlint.inputs.resized import alike_where_unlike, resizable, tensors_of, within_bounds
 from gradlint.model.events import FURTHER, Begin, Emit, Further
 from gradlint.model.op import Op
@@ -352,6 +353,7 @@ class FurtherSamples:
             elsewhere, other = self._first_taken(rest, designed) if rest else (seen, sample)
             if elsewhere.verdict in (RIGHT, WRONG):
                 seen, sample = elsewhere, other
+        seen, sample = self._or_positive(designed, seen, sample)
         if designed.suiting is not None and seen.verdict in (RAISED, WRONG):
             elsewhere = judge_at_other_inputs(self.subject, designed.suiting, designed.op)
             if elsewhere.verdict == RIGHT:
@@ -368,6 +370,18 @@ class FurtherSamples:
         if designed.unlike is not None and self._is_alike(designed.unlike, sample, seen):
             seen.verdict = REFUSED
         return seen, sample
+
+    def _or_positive(
+        self, designed: Designed, seen: JudgementElsewhere, sample: Sample
+    ) -> tuple[JudgementElsewhere, Sample]:
+        """What is seen with positive numbers alone, where forward takes these with an argument
+        moved, and refused ``sample``; not for inputs that were given."""
+        guessed = designed.moved and sample.origin == "inferred" and seen.verdict == REFUSED
+        positive = of_one_sign(self.subject.op, designed.sample) if guessed else None
+        if positive is None:
+            return seen, sample
+        elsewhere = judge_at_other_inputs(self.subject, positive, designed.op)
+        return (elsewhere, positive) if elsewhere.verdict in (RIGHT, WRONG) else (seen, sample)
 
     def _judged_unequal(
         self, seen: JudgementElsewhere, sample: Sample, op: Op | None

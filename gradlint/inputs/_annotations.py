@@ -17,6 +17,7 @@ from gradlint.inputs.described import (
     arguments_in,
     axes_in_words,
     jaxtyped,
+    shape_before_arrow,
     shapes_in_order,
 )
 from gradlint.inputs.documentation import (
@@ -270,6 +271,8 @@ def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = Fa
         # All else is said beside its name; looking for it in many ways takes milliseconds.
         if item != Described() or re.search(rf"(?i){as_written(evidence.name, names)}", text):
             _read_described(evidence, item, text, names)
+        elif not evidence.shape and documented_scalar(text, evidence.name, names):
+            evidence.rank(0, _SCALAR)  # "x (N,), the others scalars"
     _give_one_shape(parameters, said)
     _give_any_axes(parameters, text)
     labels = "" if by_name_alone else documented_binary_labels(text, names)
@@ -280,6 +283,8 @@ def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = Fa
     if len(only) == 1 and not by_name_alone and not only[0].domain:
         definite = documented_definite_input(text)
         only[0].domain = "spd" if definite else documented_interval_of_input(text)
+    if len(only) == 1 and not by_name_alone and not only[0].shape:
+        only[0].shape = shape_before_arrow(text)
     if by_name_alone or any(evidence.shape for evidence in parameters):
         return
     tensors = [item for item in parameters if item.required and item.is_likely_tensor]

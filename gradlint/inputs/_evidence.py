@@ -96,6 +96,9 @@ class Evidence:
         sliced: whether the code takes the elements up to it, or counts up to it, so that it is no
             axis.
         skipped: whether the code leaves out the elements before it, of which there may be none.
+        lag: whether the code goes back by it from the element that it computes, which is no less
+            than one.
+        above: arguments that are less than it, by what the code does.
         either_sign: whether the code takes it below zero as well as above, for a number.
         batched: whether the code indexes it behind any number of axes, as in ``x[..., 1:]``.
         bounds: that its values keep beside other arguments, sizes and numbers.
@@ -155,6 +158,8 @@ class Evidence:
     sized: bool = False
     sliced: bool = False
     skipped: bool = False
+    lag: bool = False
+    above: set[str] = field(default_factory=set)
     either_sign: bool = False
     batched: bool = False
     bounds: list[Bound] = field(default_factory=list)

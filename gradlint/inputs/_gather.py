@@ -29,6 +29,7 @@ from gradlint.inputs._evidence import MISSING, Evidence
 from gradlint.inputs._extents import interleaved, lengths, measured, readings
 from gradlint.inputs._held_parameters import axes_of_parameter
 from gradlint.inputs._iterations import iterated_matrices
+from gradlint.inputs._ordered_numbers import ordered_numbers
 from gradlint.inputs._proposals import bounds_segments, integer_domain
 from gradlint.inputs._read_bounds import read_bounds
 from gradlint.inputs._signs import of_either_sign
@@ -338,6 +339,7 @@ def _read_code(op: Op, found: list[Evidence]) -> None:
     _read_handed_on(op, found)
     _read_extents(forward, names)
     _read_signs(forward, names)
+    _read_order(owner, names)
     for name in iterated_matrices(forward):
         if name in names and not names[name].domain:
             names[name].domain = "contraction"
@@ -422,6 +424,11 @@ def _as_many_as_outputs(backward: Callable[..., Any], found: list[Evidence]) -> 
     )
     if passed and returns_its_arguments(backward, len(found) - 1):
         last.length = 1
+
+
+def _read_order(owner: Any, names: dict[str, Evidence]) -> None:
+    for low, high in ordered_numbers(owner, names):
+        names[high].above.add(low)
 
 
 def _read_bounds(things: list[Any], found: list[Evidence]) -> None:

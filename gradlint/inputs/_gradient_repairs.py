@@ -105,15 +105,23 @@ def _is_told(item: Evidence) -> bool:
 
 
 def like_complex_gradient(failed: FailedAttempt) -> Iterator[Plan]:
-    """Inputs are complex where backward returned a complex gradient for one that is real: all of
-    them at once, then one by one."""
+    """Inputs are complex where backward returned a complex gradient for one that is real: those of
+    which something says so, all of them at once, then one by one."""
     plan = failed.plan
+    told = [name for name, item in failed.evidence.items() if "complex" in item.weights]
+    made = plan
 
     def converted(guess: TensorGuess) -> TensorGuess:
         if guess.dtype != "float" or not guess.grad or guess.domain != "real":
             return guess
         return replace(guess, dtype="complex")
 
+    for name in told:
+        guess = plan.guess(name)
+        if isinstance(guess, TensorGuess):
+            made = made.changed(name, converted(guess), 0.0)
+    if made != plan:
+        yield replace(made, cost=plan.cost + 0.1)
     yield replace(plan.mapped(converted), cost=plan.cost + 0.2)
     for name in plan.names:
         guess = plan.guess(name)

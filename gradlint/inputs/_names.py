@@ -296,6 +296,11 @@ def weighs(name: str) -> bool:
     return matches("weight weights *_weight *_weights", name)
 
 
+def masks(name: str) -> bool:
+    """Whether an argument of this name is a mask, or is added to scores as one."""
+    return matches("mask *mask *masks mask_* *bias", name)
+
+
 _LOGARITHMS = "log_* ln_* logvar logscale logsigma logstd"
 
 

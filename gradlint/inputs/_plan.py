@@ -243,6 +243,10 @@ class Plan:
         for name, guess in zip(self.names, self.guesses, strict=True):
             if isinstance(guess, ValueGuess) and type(guess.value) is int and name not in known:
                 known[name] = guess.value
+        # What no axis has alone, the k of "2*k+1" or the b of "N/b", is small, and never one.
+        alone = dict.fromkeys(term for symbol in composed for term in TERM.findall(symbol))
+        left = (term for term in alone if term not in known and not fixed.keys() & {term})
+        known |= dict(zip(left, itertools.count(2)))
         for symbol in composed:
             whole, _, divisor = symbol.partition("/")
             if divisor in known and whole in sizes and whole not in fixed and known[divisor] > 0:

@@ -511,7 +511,7 @@ _TOGETHER = 0.3
 _ON_A_PLANE = 0.25
 
 #: The second of these axes.
-_SECOND = "...'"
+SECOND_OF_ANY = "...'"
 
 
 def on_a_plane(failed: FailedAttempt) -> Iterator[Plan]:
@@ -529,8 +529,8 @@ def on_a_plane(failed: FailedAttempt) -> Iterator[Plan]:
         behind = guess.axes[place + 1 :]
         if place and len(behind) == 1 and axes[behind[0]] == 1 and behind[0][0].isalpha():
             found, behind = True, ("=2",)
-        return replace(guess, axes=(*guess.axes[:place], "...", _SECOND, *behind))
+        return replace(guess, axes=(*guess.axes[:place], "...", SECOND_OF_ANY, *behind))
 
     plan = failed.plan.mapped(spread)
-    if found and _SECOND not in axes:
+    if found and SECOND_OF_ANY not in axes:
         yield replace(plan, cost=plan.cost + _ON_A_PLANE)

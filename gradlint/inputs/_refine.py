@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from types import CodeType
@@ -21,6 +21,7 @@ from gradlint.inputs._plan import (
     TensorGuess,
     ValueGuess,
 )
+from gradlint.inputs._rank_repairs import SECOND_OF_ANY
 from gradlint.inputs._refined_integers import telling_indices, wide_indices
 from gradlint.inputs._search import OF_ONE_SIGN, Found, Search, with_linked_permutations
 from gradlint.inputs.domains import OF_SQUARES
@@ -44,6 +45,9 @@ _POOLS = (
 )
 #: Sizes at which a formula is tried, even and odd (heuristic: two of them tell all formulas apart).
 OTHER_THAN = (6, 9, 4, 8)
+#: Elements of a tensor with two axes in front in the place of one, at most (heuristic: more makes
+#: every look dearer).
+MOST_BATCHED = 16 * ELEMENTS
 #: Axes that are tried with twice the size of the one they are tied to, at most.
 MOST_GROUPED = 6
 #: Tensors, alone and in pairs, that are given fewer axes where backward raises.
@@ -74,6 +78,7 @@ def refine(search: Search, found: Found) -> tuple[Plan, Trial]:
         _following,
         _unfixed,
         _small,
+        _of_two_batch_axes,
         _of_even_halves,
         _grouped,
         _all_used,
@@ -437,6 +442,22 @@ def _small(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     return plan, trial
 
 
+def _of_two_batch_axes(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
+    """Two axes in front in the place of any number of them, ``(..., D)``, of which one was taken:
+    what sums over the first alone, or views two of them as one, is right with a single one."""
+
+    def spread(guess: TensorGuess) -> TensorGuess:
+        batched = guess.axes[:1] == ("...",) and guess.axes.count("...") == 1
+        return replace(guess, axes=(SECOND_OF_ANY, *guess.axes)) if batched else guess
+
+    spread_out = plan.mapped(spread)
+    wider = spread_out.sized(SECOND_OF_ANY, 2)
+    if spread_out == plan or _largest(wider) > MOST_BATCHED:
+        return plan, trial
+    better = search.as_good(wider, trial)
+    return (plan, trial) if better is None else (wider, better)
+
+
 def _of_even_halves(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """An even size where forward exchanges the halves of an axis, and backward disagrees with it at
     an odd one: forward takes that by accident, and backward need not know what it gives then."""
@@ -461,25 +482,39 @@ def _of_even_halves(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Tri
 def _grouped(search: Search, plan: Plan, trial: Trial) -> tuple[Plan, Trial]:
     """Twice as many along one axis as along that of another tensor that was guessed to be as long,
     where forward takes that and an output has as many: heads that share a key, channels that share
-    a filter. Which of them belong together does not show where there is one for each."""
+    a filter. Which of them belong together does not show where there is one for each. Where several
+    others have that axis, they are longer than the tensor: points that share weights."""
     tries = 0
     for name, guess in list(plan.tensors()):
         for place, symbol in enumerate(guess.axes):
-            if not _may_be_grouped(search, plan, name, guess, place) or tries >= MOST_GROUPED:
+            if not _may_be_grouped(search, plan, name, guess, place):
                 continue
-            tries += 1
-            more = f"{name}.{place}*"
-            longer = (*guess.axes[:place], more, *guess.axes[place + 1 :])
-            split = plan.changed(name, replace(guess, axes=longer))
-            split = split.following(more, Related(Formula("2 * n"), (symbol,)))
-            # Outputs at the very sizes of the plan show whether they have the longer axis.
-            alone = replace(split, fixed=tuple(plan.sizes().items()))
-            carried = search.as_good(alone, trial)
-            if carried is None or carried.reduced or carried.shapes == trial.shapes:
-                continue
-            better = search.as_good(split, trial)
-            return (alone, carried) if better is None else (split, better)
+            others = [k for k, found in plan.tensors() if k != name and symbol in found.axes]
+            for longer in ([name], others) if len(others) > 1 else ([name],):
+                if tries >= MOST_GROUPED:
+                    return plan, trial
+                tries += 1
+                more = f"{longer[0]}.{place}*"
+                split = _with_longer(plan, longer, symbol, more)
+                # Outputs at the very sizes of the plan show whether they have the longer axis.
+                alone = replace(split, fixed=tuple(plan.sizes().items()))
+                carried = search.as_good(alone, trial)
+                if carried is None or carried.reduced or carried.shapes == trial.shapes:
+                    continue
+                better = search.as_good(split, trial)
+                return (alone, carried) if better is None else (split, better)
     return plan, trial
+
+
+def _with_longer(plan: Plan, names: Sequence[str], symbol: str, more: str) -> Plan:
+    """``plan`` with an axis of some tensors twice as long, under another symbol."""
+    made = plan
+    for name in names:
+        guess = made.guess(name)
+        if isinstance(guess, TensorGuess):
+            axes = tuple(more if axis == symbol else axis for axis in guess.axes)
+            made = made.changed(name, replace(guess, axes=axes))
+    return made.following(more, Related(Formula("2 * n"), (symbol,)))
 
 
 def _may_be_grouped(search: Search, plan: Plan, name: str, guess: TensorGuess, place: int) -> bool:

@@ -38,6 +38,7 @@ from gradlint.inputs._moves import (
     without_batch,
     without_own_axes,
 )
+from gradlint.inputs._ordered_numbers import in_order
 from gradlint.inputs._own_blocks import called_parts, plans_of_blocks
 from gradlint.inputs._plan import (
     OTHER_SIZES,
@@ -230,6 +231,7 @@ class Search:
         self._kinds: set[object] = set()
         self._furthest: tuple[int, ...] = ()
         self.free_of_sign: set[str] = set()
+        self.beyond_one: set[str] = set()
 
     def run(self) -> Found | None:
         """The best plan within the budget."""
@@ -283,7 +285,8 @@ class Search:
 
     def _start(self) -> None:
         """Fill the queue: the likeliest plan, calls that the source shows, a few alternatives."""
-        first = _in_step(first_plan(self.op, self.proposals), self.evidence)
+        first = in_order(first_plan(self.op, self.proposals), self.evidence)
+        first = _in_step(first, self.evidence)
         bounds = dict.fromkeys(b for item in self.evidence.values() for b in item.bounds)
         unlike = tuple((k, v.unlike) for k, v in self.evidence.items() if v.unlike)
         beyond = frozenset(k.partition(".")[0] for k, v in self.evidence.items() if v.beyond)
@@ -341,7 +344,8 @@ class Search:
         other tensors hold: nothing says so, and forward is finite at other values, too."""
         said = any(domain in OF_ONE_SIGN for domain in self._mentioned)
         for name, guess in plan.tensors():
-            if guess.domain in OF_ONE_SIGN and name in self.free_of_sign and not said:
+            free = self.beyond_one if guess.domain == "unit" else self.free_of_sign
+            if guess.domain in OF_ONE_SIGN and name in free and not said:
                 yield name
 
     def as_good(self, plan: Plan, known: Trial) -> Trial | None:
@@ -499,8 +503,10 @@ class Search:
                 yield from self.as_scalars(plan)
         elif trial.score == 4:
             if not trial.finite:
-                free = (name for name, guess in plan.tensors() if guess.domain == "real")
-                self.free_of_sign |= set(free)
+                wide = ("real", "positive")
+                free = {n: g.domain for n, g in plan.tensors() if g.domain in wide}
+                self.free_of_sign |= {name for name, domain in free.items() if domain == "real"}
+                self.beyond_one |= set(free)
                 yield from with_unequal_members(plan)
             yield from _domains(plan, self._mentioned)
             yield from self._other_numbers(plan)

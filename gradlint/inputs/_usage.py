@@ -103,6 +103,7 @@ class Reader(Calls):
                         found.skipped |= bound is item.lower
                     self._bounding(bound)
             else:
+                self._lagging(item)
                 found = self.parameter(item)
                 held = self.root(item) if found is None else None
                 if held is not None and self._shape_of(node.value) is None:
@@ -115,6 +116,18 @@ class Reader(Calls):
                         # An integer: with a tensor the result depends on repeated elements.
                         found.say("int", 2.5)
         self.generic_visit(node)
+
+    def _lagging(self, item: ast.expr) -> None:
+        """What is taken from the variable of a loop is an integer, and not zero where an element
+        is computed of that one: ``y[:, n - period]``."""
+        if not (isinstance(item, ast.BinOp) and isinstance(item.op, (ast.Add, ast.Sub))):
+            return
+        names = [node for node in ast.walk(item) if isinstance(node, ast.Name)]
+        if not self.counters & {node.id for node in names}:
+            return
+        for found in filter(None, map(self.parameter, names)):
+            found.say("int", 5.0)
+            found.lag |= isinstance(item.op, ast.Sub)
 
     def _bounding(self, bound: ast.expr | None) -> None:
         """Elements of a tensor that bound a slice are integers: ``y1`` in ``a[y0 : y1 + 1]``,

@@ -34,10 +34,13 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
             return
         outcome = attempt(search.op, other, search.seed, search.keywords)
         is_tensor, apart = label.endswith("given"), False
-        constant = _with_constant(other, label.split(" ")[0]) if is_tensor else other
-        if outcome.score == 5 and constant is not other:
-            tried = attempt(search.op, constant, search.seed, search.keywords)
-            other, outcome = (constant, tried) if tried.score == 6 else (other, outcome)
+        name = label.split(" ")[0]
+        constant = _with_constant(other, name) if is_tensor else other
+        alone = _has_none_alone(search, constant) if outcome.score == 5 and is_tensor else None
+        if alone is not None and (_names.weighs(name) or _names.masks(name)):
+            other, outcome = constant, alone
+        elif alone is not None:
+            least = 5  # nothing says that it is a constant
         if outcome.score < least and (is_tensor or outcome.score == 0):
             # A tensor in place of a default needs a shape, and another branch of forward may need
             # what the first one did not.
@@ -50,7 +53,6 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
             if repaired is not None and not _undoes(repaired.plan, other, label):
                 other, outcome = repaired.plan, repaired.trial
         if is_tensor and not apart and (outcome.shapes != trial.shapes or outcome.reduced):
-            name = label.split(" ")[0]
             other, outcome = _keeping_shapes(search, plan, trial, name, (other, outcome))
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
             given += 1
@@ -75,6 +77,12 @@ def _repaired_apart(search: Search, plan: Plan) -> Found | None:
         return None
     pool = tuple(size for size in SEARCH_SIZES if size not in held)
     return search.repair(replace(plan, pool=pool))
+
+
+def _has_none_alone(search: Search, constant: Plan) -> Trial | None:
+    """The trial of a plan in which a tensor requires no gradient, if all others get one then."""
+    tried = attempt(search.op, constant, search.seed, search.keywords)
+    return tried if tried.score == 6 else None
 
 
 def _with_constant(plan: Plan, name: str) -> Plan:

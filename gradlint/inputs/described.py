@@ -154,7 +154,7 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
     of an argument is left out: a shape after "to", "returns" or an arrow is that of a result, and
     one with another argument's name in between that of the other.
     """
-    text = _with_brackets(text, names)
+    text = _with_brackets(_PRIMED.sub(r"\1_prime", text), names)
     text = _MARKED.sub(_initials, _REMARK_ON_AXES.sub(r"\1\2", text))
     entries = _entries(text, names)
     found = {}
@@ -175,12 +175,40 @@ def arguments_in(text: str, names: Sequence[str]) -> dict[str, Described]:
         for name in group:
             found[name].like = found[name].like or group
             found[name].axes = found[name].axes or known
+    called = _called_complex(text, names)
     for one, other in _listed_after(text, names):
-        if "complex" in found[one].words and not _TYPED.search(found[other].words):
+        if one in called and not _TYPED.search(found[other].words):
             found[other].words += " complex"
+            called.add(other)
     for name, words in _shared_words(text, names):
         found[name].words += f" _ {words}"
+    _make_odd_or_even(found, text)
     return {name: item for name, item in found.items() if item.axes or item.like or item.words}
+
+
+#: An axis with a prime in a shape: "(n, nsample, c')".
+_PRIMED = re.compile(r"(?<=[(\[,\s])([A-Za-z]\w{0,5})['′](?=\s*[,)\]])")
+
+#: Of a size: "odd k", "an even D", "D even", "k must be odd".
+_PARITY = re.compile(
+    r"\b(?P<before>odd|even)\s+(?P<size>[A-Za-z]\w{0,11})\b"
+    r"|(?<![\w.])(?P<named>[A-Za-z]\w{0,11})\s*,?\s*\(?(?:(?:is|must be|has to be|should be)\s+)?"
+    r"(?P<after>odd|even)(?=\s*(?:$|[,.;)\n]))"
+)
+
+
+def _make_odd_or_even(found: dict[str, Described], text: str) -> None:
+    """Give sizes that ``text`` calls odd or even such a formula, unless others follow from them."""
+    for match in _PARITY.finditer(text):
+        size = match["size"] or match["named"]
+        formula = f"2*{size}" + ("+1" if (match["before"] or match["after"]) == "odd" else "")
+        described = [item for item in found.values() if size in item.axes]
+        related = re.compile(rf"(?<!\w){re.escape(size)}(?!\w)")
+        axes = [axis for item in found.values() for axis in (*item.axes, *item.other)]
+        if any(related.search(axis) and axis != size for axis in axes):
+            continue
+        for item in described:
+            item.axes = tuple(formula if axis == size else axis for axis in item.axes)
 
 
 def _with_brackets(text: str, names: Sequence[str]) -> str:
@@ -230,6 +258,14 @@ def axes_in_words(words: str) -> tuple[str, ...]:
     number."""
     axes = [axis.split("=")[-1].lstrip("#?_") or "_" for axis in words.split()]
     return _as_axes("..." if axis[0] in "*." else axis for axis in axes)
+
+
+def _called_complex(text: str, names: Sequence[str]) -> set[str]:
+    """The arguments before which ``text`` has the adjective: "complex image (B, H, W)", not "water
+    (V,) complex", which says nothing of the next one."""
+    every = "|".join(re.escape(name) for name in names) or "(?!)"
+    found = re.finditer(rf"(?i:\bcomplex(?:-valued)?)\s+(?:[\w-]+\s+){{0,2}}?({every})\b", text)
+    return {match[1] for match in found}
 
 
 def _listed_after(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -406,7 +442,11 @@ def _plausible(
         return shaped
     if _are_elements(named):
         return False
-    terms = [term.lstrip("0123456789") for axis in named for term in re.split(r"[-+*/]+", axis)]
+    terms = [
+        term.lstrip("0123456789").removesuffix("_prime")
+        for axis in named
+        for term in re.split(r"[-+*/]+", axis)
+    ]
     known = sum(not term or bool(_AXIS_WORDS.fullmatch(term)) for term in terms)
     # "emissions (batch, time, tags)": most of them are axes.
     return shaped or known == len(terms) or (close and 2 * known > len(terms))
@@ -445,7 +485,9 @@ def _of_one_shape(
             other = re.findall(rf"\b(?:{every})\b", named[0])[-1]
             found.append((other, name))
     for match in re.finditer(
-        rf"(?i)({one})[^.;\n()]{{0,30}}?\b(?:{_ONE_SHAPE} as|shape of|shaped like)\s+({one})", text
+        rf"(?i)({one})(?:(?!->|→)[^.;\n()]){{0,30}}?"
+        rf"\b(?:{_ONE_SHAPE} as|shape of|shaped like)\s+({one})",
+        text,
     ):
         pair = [re.sub("`", "", part) for part in match.groups()]
         if pair[0] in names and pair[1] in names:
@@ -495,6 +537,19 @@ def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
         return []
     shapes = [axes for match, axes in found if _plausible(match, axes, shaped=False)]
     return shapes if len(shapes) == len(found) == count > 1 else []
+
+
+def shape_before_arrow(text: str) -> tuple[str, ...]:
+    """The only shape before an arrow in the first line of ``text`` that has shapes on both sides of
+    one: of what an op takes, "timestamps (batch, 1) -> (batch, hidden)". Empty where there is no
+    such line."""
+    for line in text.splitlines():
+        before, arrow, after = re.sub("→", "->", line).partition("->")
+        taken, returned = (_candidates(part, "", ()) for part in (before, after))
+        if arrow and taken and returned:
+            match, axes = taken[0]
+            return axes if len(taken) == 1 and _plausible(match, axes, shaped=False) else ()
+    return ()
 
 
 def only_shape(text: str) -> tuple[str, ...]:

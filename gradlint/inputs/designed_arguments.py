@@ -17,6 +17,7 @@ from gradlint.inputs import _names
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._of_others import is_of_others
+from gradlint.inputs._ordered_numbers import keeps_order
 from gradlint.inputs.designed import (
     ALONG_LAST,
     ANY_SIGN,
@@ -428,7 +429,7 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
             found[parameter.name] = within(allowed, now, others)[:MOST_COMPARED]
             continue
         kind = evidence.ordered_kinds()[0][0] if now is None else ""
-        zero = [0] if evidence.switch or evidence.skipped else []
+        zero = [0] if (evidence.switch or evidence.skipped) and not evidence.lag else []
         words = [*evidence.values, *zero, *documented_words(said, now)]
         candidates = [
             *_of_parts(parameter.name, now, sample),
@@ -446,7 +447,9 @@ def _movable(op: Op, sample: Sample) -> dict[str, list[Any]]:
         elif type(now) is int and parameter.default is inspect.Parameter.empty and others:
             free = not (counts_iterations(parameter.name) or _names.selects(parameter.name))
             others += distinct(now, [_beyond_sizes(sample)]) if now > 0 and free else []
-        found[parameter.name] = others
+        found[parameter.name] = [
+            one for one in others if keeps_order(parameter.name, one, given, known)
+        ]
         if sum(map(bool, found.values())) >= MOST_ARGUMENTS:
             break
     return {name: others for name, others in found.items() if others}

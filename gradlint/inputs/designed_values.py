@@ -26,7 +26,7 @@ from gradlint.inputs.designed import (
     replaced,
 )
 from gradlint.inputs.designed_arguments import LARGE_EPSILON
-from gradlint.inputs.documentation import clauses, documented_sign, prose
+from gradlint.inputs.documentation import clauses, documented_ends, documented_sign, prose
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, positional_names
@@ -126,14 +126,35 @@ def of_other_lengths(op: Op, sample: Sample) -> Iterator[Designed]:
     yield from _changed(op, sample, [(label, "same", (CONFINED["ball"],), _lengthened)])
 
 
-def with_a_zero(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with a zero in each tensor of which documentation says that it may be zero, and no
-    less: what is computed of its logarithm has a limit there that a formula may miss."""
-    for name, tensor in sample.named_tensors(op.signature):
-        if is_floating(tensor) and tensor.numel() > 1 and domain_of(sample, name) == NONNEGATIVE:
+def of_one_sign(op: Op, sample: Sample) -> Sample | None:
+    """``sample`` with positive numbers alone: with an option that is moved forward may take a
+    logarithm or a root, which is not finite at others. None where nothing would change."""
+
+    def positive(tensor: torch.Tensor) -> torch.Tensor | None:
+        return tensor.abs() if bool((tensor < 0).any()) else None
+
+    made = next(_changed(op, sample, [(sample.label, sample.kind, ANY_SIGN, positive)]), None)
+    return None if made is None else made.sample
+
+
+def at_documented_ends(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with an element of each tensor at the ends that documentation includes: zero where
+    it may be zero, and no less, and both ends of "[0, 1]". What is computed of a logarithm or by a
+    division has a limit there that a formula may miss."""
+    text = prose(op.defining) if op.defining is not None else ""
+    named = sample.named_tensors(op.signature)
+    names = [name for name, _ in named]
+    for name, tensor in named:
+        if not is_floating(tensor) or tensor.numel() < 2:
+            continue
+        ends = documented_ends(text, name, names)
+        if domain_of(sample, name) == NONNEGATIVE:
+            ends |= {0.0}
+        for end in sorted(ends) if domain_of(sample, name) in (*CONVEX, NONNEGATIVE) else ():
             flat = tensor.detach().reshape(-1).clone()
-            flat[0] = 0.0
-            yield replaced(sample, tensor, flat, f"where an element of `{name}` is 0", "special")
+            flat[0] = end
+            label = f"where an element of `{name}` is {end:g}"
+            yield replaced(sample, tensor, flat, label, "special")
 
 
 #: Words that say of numbers that none is below zero.
@@ -167,7 +188,14 @@ def with_other_signs(op: Op, sample: Sample, signed: Sequence[torch.Tensor]) -> 
 
 def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with numbers of both signs where they have one for no reason of their own (see
-    :class:`~gradlint.model.sample.Sample`): in all such inputs, then in each alone."""
+    :class:`~gradlint.model.sample.Sample`): in all such inputs, then in each alone. Where they lie
+    between 0 and 1, half of them go beyond."""
+    for name, tensor in sample.named_tensors(op.signature):
+        unit = name in sample.narrowed and domain_of(sample, name) == DOMAINS["unit"]
+        if unit and is_floating(tensor) and tensor.numel() > 1:
+            flat = tensor.detach().reshape(-1).clone()
+            flat[::2] += 1.0
+            yield replaced(sample, tensor, flat, f"where `{name}` goes beyond 1", "special")
     exchange: dict[str, tuple[int, torch.Tensor]] = {}
     for name, tensor in sample.named_tensors(op.signature):
         if name in sample.narrowed and is_floating(tensor) and tensor.numel() > 1:
@@ -183,12 +211,15 @@ def of_both_signs(op: Op, sample: Sample) -> Iterator[Designed]:
 
 
 def beyond(op: Op, sample: Sample) -> Iterator[Designed]:
-    """``sample`` with larger values, so that what forward computes of them passes thresholds."""
+    """``sample`` with larger values, so that what forward computes of them passes thresholds.
+    Single numbers, which are positive, stay so: a negative rate or duration is hardly meant."""
     words = "where values are {:g} times as large"
+
+    def times(factor: float, tensor: torch.Tensor) -> torch.Tensor:
+        return (factor if tensor.dim() else abs(factor)) * tensor
+
     yield from _changed(
-        op,
-        sample,
-        [(words.format(k), "same", ANY_SIGN, partial(torch.mul, other=k)) for k in FARTHER],
+        op, sample, [(words.format(k), "same", ANY_SIGN, partial(times, k)) for k in FARTHER]
     )
 
 

@@ -32,7 +32,9 @@ _SYMBOL = re.compile(r"[A-Z][a-z]?(?:_?[a-z0-9]{1,4})?")
 _ANY = frozenset({"*", "...", "…"})
 
 #: A shape of one axis or more, in a clause that is known to be about a tensor.
-_ANY_SHAPE = re.compile(r"[(\[]\s*\w+(?:\s*[-+*/]\s*\w+)?\s*,(?:\s*[\w.+*-]+\s*,?)*\s*[)\]]")
+_ANY_SHAPE = re.compile(
+    r"[(\[]\s*\w+(?:\s*[-+*/]\s*\w+)?\s*,(?:\s*[\w.+*/-]+(?:\s*[-+*/]{1,2}\s*\w+)?\s*,?)*\s*[)\]]"
+)
 
 #: Named axes before any number of others that say that these are meant to be there: "(N, C, *)",
 #: not "(N, *)".
@@ -139,7 +141,8 @@ def sizes_in_words(text: str) -> set[tuple[int, ...]]:
 #: A line that denies that a matrix is symmetric.
 _NOT_SYMMETRIC = re.compile(
     r"(?i)(?:\bnot|n't|\bnever|\bno longer)\b(?:\W+\w+){0,3}?\W+symmetric"
-    r"|\b(?:non-?|un|a)symmetric|\bgeneral (?:square )?matri"
+    r"|\b(?:non-?|un|a)symmetric|\bgeneral (?:square )?matri|\b(?:may|can) be directed\b"
+    r"|\bdirected (?:graph|edge|adjacen)"
 )
 
 
@@ -342,6 +345,7 @@ _CONSTANT = re.compile(
     r"(?i)(?<!not )\b(?:taken|treated|regarded|held|kept|considered|used|seen)\s+(?:as\s+)?"
     r"(?:an?\s+)?constants?\b|(?:^|,|\bis|\bare)\s+(?:an?\s+)?constants?(?=\s*(?:$|[,)(]))"
     r"|\b(?:has|have|gets?|receives?|with|of)\s+no gradients?\b"
+    r"|\bwithout (?:an? |any )?gradients?\b"
     r"|\bno gradients?\s+(?:flows?|for|to)\b"
     r"|\b(?:never|(?:must|may|can|should|need|will)\s*not)\s+(?:requires?|needs?)\s+"
     r"(?:an?\s+|any\s+)?grad(?:ients?)?\b"
@@ -378,12 +382,26 @@ def documented_constant(text: str, name: str, names: Iterable[str]) -> bool:
 _UNIT = re.compile(
     r"\s*\[(?:1/)?[a-zA-Zµμ°%]{1,4}(?:\^?-?\d|[²³])?(?:/[a-zA-Z]{1,3}(?:\^?\d|[²³])?)?\]"
 )
-_SURE_UNIT = re.compile(r"\[(?:[^\]\s,]*[/^²³°%µμ][^\]\s,]*|rad|deg|Hz|eV|nm|ms|mm|kg|mol|Pa)\]")
+_SURE_UNIT = re.compile(
+    r"\[(?:[^\]\s,]*[/^²³°%µμ][^\]\s,]*|rad|deg[CF]?|[kMG]?Hz|eV|nm|ms|mm|kg"
+    r"|mol|[hkM]?Pa|dB)\]"
+)
+
+
+#: A space that stands for a unit: what has one of its own does not share the range of the next.
+UNIT_LEFT_OUT = "\N{THIN SPACE}"
 
 
 def without_units(text: str) -> str:
     """``text`` without units in brackets, which look like shapes: "defocus [A], angle [rad]"."""
-    return _UNIT.sub("", text) if _SURE_UNIT.search(text) else text
+    return _UNIT.sub(UNIT_LEFT_OUT, text) if _SURE_UNIT.search(text) else text
+
+
+#: "x (N,), the others scalars", "all other arguments are 0-d".
+_OTHERS_SCALAR = re.compile(
+    r"(?i)\b(?:others|the rest|(?:other|remaining) (?:arguments?|inputs?|parameters?))"
+    r"\s*(?::|,|\bare\b|\bis\b|\ball\b|\s)*\s*(?:0-?d(?:im\w*)?\b|zero-dim|scalars?\b)"
+)
 
 
 def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
@@ -396,6 +414,8 @@ def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
     before = r"\bscalars?\s+(?:\w+(?:,\s*|\s+and\s+)){0,3}"
     empty = r"`*(?:\s*:\s*|\s+)\(\s*\)"
     if re.search(rf"(?i){own}{near}\b{scalar}|{before}{own}|{own}{empty}", text):
+        return True
+    if _OTHERS_SCALAR.search(text) and not re.search(rf"{own}`*\s*:?\s*[(\[]", text):
         return True
     return bool(names) and any(_SCALAR_FIRST.match(part) for part in clauses(text, name, names))
 
@@ -440,20 +460,31 @@ def as_written(name: str, names: Collection[str] = ()) -> str:
     return f"(?:{spaced(name)}|{spaced(several)})"
 
 
+#: Before a name that another thing is compared with: "pitch in the units of wave, orders (M,)" does
+#: not list them. Such words are so long at most.
+_COMPARED = re.compile(
+    r"(?i)\b(?:units? of|same \w+ as|as|than|like|per)\s+(?:the\s+|that of\s+)?`*$"
+)
+_COMPARISON = 40
+
+
 def clauses(text: str, name: str, names: Iterable[str]) -> Iterator[str]:
     """What ``text`` says of the parameter ``name``: from each place that names it to the next one
-    that introduces another of ``names``, or to the end of the sentence. "row, col: (E,) int64"
-    says of both that they are integers."""
+    that introduces another of ``names``, to an arrow or to the end of the sentence. "row, col:
+    (E,) int64" says of both that they are integers."""
     names = list(names)
     others = [as_written(other, names) for other in names if other != name]
     other = f"`*(?:{'|'.join(others)})`*(?![\\w.])" if others else r"(?!)"
-    joined = re.compile(rf"(?:\s*(?:,\s*and\b|,|/|\band\b|\bor\b)\s*{other})+")
+    joined = re.compile(rf"(?:[^\S{UNIT_LEFT_OUT}]*(?:,\s*and\b|,|/|\band\b|\bor\b)\s*{other})+")
     introduced = re.compile(rf"(?<![\w.]){other}(?=\s*[:(=]|\s+(?:is|are|in|must|has)\b)")
     for found in re.finditer(rf"(?<![\w.]){as_written(name, names)}(?!\w)`*", text):
         rest = text[found.end() : found.end() + _LONGEST_CLAUSE]
-        if together := joined.match(rest):
+        together = joined.match(rest)
+        if together and not _COMPARED.search(
+            text, max(0, found.start() - _COMPARISON), found.start()
+        ):
             rest = rest[together.end() :]
-        rest = re.split(r"\.\s|;|\n\s*\n", rest + "\n\n")[0]
+        rest = re.split(r"\.\s|;|->|→|\n\s*\n", rest + "\n\n")[0]
         yield introduced.split(rest)[0]
 
 
@@ -472,6 +503,9 @@ def documented_interval(text: str, name: str, names: Iterable[str]) -> str:
         return _INTERVALS.get((float(found.group(1)), float(found.group(2))), "")
     if re.search(rf"\|\s*{re.escape(name)}\s*\|\s*(?:<|<=|≤)\s*1\b", text):
         return "small"
+    above = re.search(rf"{own}\s*(?:>=?|≥)\s*1(?:\.0*)?(?![\w.]*\w)", text)
+    if above and not _is_one_case(text, above):
+        return "above"
     for clause in clauses(text, name, names):
         found = re.search(rf"[\[(]\s*{number}\s*,\s*(?:{number}|\+?(inf|∞|oo)\w*)\s*[\])]", clause)
         if found and not _BY_FORWARD.search(clause[: found.start()]):
@@ -586,6 +620,21 @@ def _range_in_words(clause: str) -> Range | None:
     if found := re.match(r"[^,.]{0,20}\b(non-?negative|positive)\b", clause):
         return Range(low=0.0, low_too=found[1] != "positive")
     return None
+
+
+def documented_ends(text: str, name: str, names: Iterable[str]) -> set[float]:
+    """The ends of its range that ``text`` includes for a tensor: zero for "t >= 0", zero and one
+    for "q: probabilities in [0, 1]". What is said between words, "between 0 and 1", may mean
+    either."""
+    sign = documented_sign(text, name, names)
+    if sign:
+        return {0.0} if sign == "nonnegative" else set()
+    for clause in clauses(text, name, names):
+        if found := _IN.search(clause):
+            first, low, high, second = found.groups()
+            ends = ((first == "[", low), (second == "]", high))
+            return {float(end) for included, end in ends if included}
+    return set()
 
 
 #: The dtype of a tensor of integers directly behind its name; ``bool`` may be that of a flag.

@@ -46,7 +46,47 @@ def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
             own = (f"{name}.{axis}" for axis in range(1, rank))
             positive = POSITIVE_NAMES.search(name.lower()) is not None
             forms[name] = TensorForm("float", (_SHARED, *own), positive)
+        elif axes := _axes_of_made(init, name):
+            positive = POSITIVE_NAMES.search(name.lower()) is not None
+            forms[name] = TensorForm("float", axes, positive)
     return forms
+
+
+def _axes_of_made(init: ast.FunctionDef, name: str) -> tuple[str, ...]:
+    """The axes of an argument of which a tensor is made, as far as the constructor unbinds or
+    indexes them; empty where it does neither: it may be a single number."""
+    known = {
+        target.id
+        for node in ast.walk(init)
+        if isinstance(node, ast.Assign) and _makes_tensor(node.value, name)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    rank, sizes = 0, {}
+    for node in ast.walk(init):
+        match node:
+            case ast.Assign(
+                [ast.Tuple(parts)], ast.Call(ast.Attribute(of, "unbind"), [ast.Constant(int(axis))])
+            ) if _is_one(of, known, name):
+                rank, sizes[axis] = max(rank, axis + 1), str(len(parts))
+            case ast.Subscript(of, ast.Tuple(parts)) if _is_one(of, known, name):
+                new = sum(isinstance(part, ast.Constant) and part.value is None for part in parts)
+                rank = max(rank, len(parts) - new)
+    symbols = (_SHARED, *(f"{name}.{axis}" for axis in range(1, rank)))
+    return tuple(sizes.get(axis, symbol) for axis, symbol in enumerate(symbols[:rank]))
+
+
+def _makes_tensor(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a tensor made of the argument: ``torch.as_tensor(name)``."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    made = (dotted(node.func) or "").rpartition(".")[2] in ("tensor", "as_tensor", "asarray")
+    return made and _root(node.args[0]) == name
+
+
+def _is_one(node: ast.expr, known: set[str], name: str) -> bool:
+    """Whether an expression is such a tensor, or one of the local names ``known`` of it."""
+    return _makes_tensor(node, name) or (isinstance(node, ast.Name) and node.id in known)
 
 
 def _is_kept(init: ast.FunctionDef, name: str) -> bool:

@@ -93,3 +93,40 @@ def test_what_is_documented_as_positive_is_not_tried_at_other_values():
     narrowed = {f: infer(from_object(f))[0].narrowed for f in (GammaTimesNaN, Gamma, Root)}
     assert narrowed == {GammaTimesNaN: ("x",), Gamma: (), Root: ()}
     assert infer(from_object(SquareByLogarithms))[0].narrowed == ()
+
+
+class Limb(Function):
+    """Zero beyond one."""
+
+    @staticmethod
+    def forward(ctx, r, alpha):
+        ctx.save_for_backward(r, alpha)
+        on = r.abs() < 1
+        mu = torch.sqrt(torch.where(on, 1 - r * r, torch.ones_like(r)))
+        return torch.where(on, mu**alpha, torch.zeros_like(r))
+
+    @staticmethod
+    def backward(ctx, g):
+        r, alpha = ctx.saved_tensors
+        on = r.abs() < 1
+        mu = torch.sqrt(torch.where(on, 1 - r * r, torch.ones_like(r)))
+        g = g * on
+        return -g * alpha * mu ** (alpha - 2) * r, (g * mu**alpha * torch.log(mu)).sum()
+
+
+class LimbTimesNaN(Limb):
+    """The root of a negative number beyond one, and NaN times zero is NaN."""
+
+    @staticmethod
+    def backward(ctx, g):
+        r, alpha = ctx.saved_tensors
+        mu = torch.sqrt(1 - r * r)
+        g = g * (r.abs() < 1)
+        return -g * alpha * mu ** (alpha - 2) * r, (g * mu**alpha * torch.log(mu)).sum()
+
+
+def test_a_gradient_that_is_finite_below_one_alone_is_told():
+    findings = [item for item in check(LimbTimesNaN).findings if item.severity != "info"]
+    assert {(item.code, item.input) for item in findings} == {("GL302", "r"), ("GL302", "alpha")}
+    assert {item.sample for item in findings} == {"where `r` goes beyond 1"}
+    assert [item.code for item in check(Limb).findings if item.severity != "info"] == []

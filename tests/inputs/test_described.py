@@ -7,7 +7,13 @@ import torch
 
 from gradlint.inputs._gather import gather
 from gradlint.inputs._infer import infer
-from gradlint.inputs.described import arguments_in, axes_in_words, jaxtyped, shapes_in_order
+from gradlint.inputs.described import (
+    arguments_in,
+    axes_in_words,
+    jaxtyped,
+    shape_before_arrow,
+    shapes_in_order,
+)
 from gradlint.inputs.documentation import documented_sign, prose
 from gradlint.inputs.domains import of_quantity, worded
 from gradlint.targets.load import from_object
@@ -195,6 +201,39 @@ def test_adjectives_go_with_a_list() -> None:
     assert "complex" in found["coils"].words
     found = arguments_in("complex image (B, H), real coils (C, H)", names)
     assert "complex" not in found["coils"].words
+    found = arguments_in("image (B, H) complex, coils (C, H), mask (H,)", names)
+    assert "complex" in found["image"].words
+    assert "complex" not in found["coils"].words
+
+
+@pytest.mark.parametrize(
+    ("text", "axes"),
+    [
+        ("x (N, C), w (O, C, k, k); odd k", ("O", "C", "2*k+1", "2*k+1")),
+        ("x (N, C), w (C, k), where k must be odd.", ("C", "2*k+1")),
+        ("x (N, D), w (D,), D even", ("2*D",)),
+        ("x (N, C), w (C, 2k+1); odd k", ("C", "2k+1")),
+        ("x (N, C), w (C, k) for odd rows of x", ("C", "k")),
+        ("x (n, c), w (n, c')", ("n", "c_prime")),
+        ("x (n, c), w: one of ('a', 'c')", ()),
+    ],
+)
+def test_odd_and_even_sizes_and_primes(text: str, axes: tuple[str, ...]) -> None:
+    found = arguments_in(text, ["x", "w"])
+    assert (found["w"].axes if "w" in found else ()) == axes
+
+
+def test_what_is_returned_shares_no_shape_with_the_last_argument():
+    text = "counts (..., L, 4), pseudo scalar -> odds, same shape as counts"
+    found = arguments_in(text, ["counts", "pseudo"])
+    assert not found["pseudo"].axes
+    assert not found["pseudo"].like
+
+
+def test_the_only_shape_before_an_arrow():
+    assert shape_before_arrow("Gate: timestamps (batch, 1) -> (batch, hidden)") == ("batch", "=1")
+    assert shape_before_arrow("a (N, 3) and b (N, 3) -> (N,)") == ()
+    assert shape_before_arrow("timestamps (batch, 1), to hidden") == ()
 
 
 def test_an_inequality_of_a_list() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradlint.inputs.documentation import (
+    UNIT_LEFT_OUT,
     Range,
     denies_symmetry,
     documented_ball,
@@ -17,8 +18,10 @@ from gradlint.inputs.documentation import (
     documented_complex,
     documented_constant,
     documented_dtype,
+    documented_ends,
     documented_from_one,
     documented_from_zero,
+    documented_interval,
     documented_least,
     documented_no_less,
     documented_nonzero,
@@ -172,6 +175,10 @@ def test_balls(text: str, name: str, ball: bool) -> None:
         ("x (B, T) with scalar attack and release coefficients", "release", True),
         ("a scalar function of the energy x", "x", False),
         ("a learned temperature, returns a scalar", "temperature", False),
+        ("times t (N,), the others scalars", "release", True),
+        ("times t (N,), the others scalars", "t", False),
+        ("other arguments are 0-dim; t (N,)", "release", True),
+        ("the others share a scalar product", "release", False),
     ],
 )
 def test_scalars(text: str, name: str, scalar: bool) -> None:
@@ -279,6 +286,7 @@ def test_integers_that_begin_at_zero(text: str, expected: bool) -> None:
         ("The gain (N,) is a constant. x is not", True),
         ("x (N, L), gain (L,), not learned -> (N, L)", True),
         ("gain: (L,), learned; x is not trained", False),
+        ("gain {torch.tensor} -- 1 for events, a label without gradient.", True),
         ("gain is a constant times two", False),
         ("None where gain does not require grad", False),
         ("x will never require grad; gain: (N,)", False),
@@ -335,6 +343,8 @@ def test_scalars_of_lists(text: str, name: str, scalar: bool) -> None:
         ("`precision` need not be symmetric.", True),
         ("precision (Tensor): a non-symmetric matrix", True),
         ("precision: a general square matrix", True),
+        ("precision: [B, N, N], weighted, may be directed", True),
+        ("precision: [B, N, N] of an undirected graph", False),
         ("precision: (d, d), symmetric", False),
         ("precision: a symmetric matrix, not its factor", False),
         ("precision: (d, d)\nother: not assumed symmetric", False),
@@ -374,7 +384,53 @@ def test_sizes_in_words(text: str, sizes: set[tuple[int, ...]]) -> None:
     ],
 )
 def test_units(text: str, without: str) -> None:
-    assert without_units(text) == without
+    assert without_units(text).replace(UNIT_LEFT_OUT, "") == without
+
+
+def test_what_has_its_own_unit_does_not_share_a_range():
+    text, names = without_units("Mixing: t [degC], p [hPa], rh in [0, 1]."), ["t", "p", "rh"]
+    found = {name: documented_interval(text, name, names) for name in names}
+    assert found == {"t": "", "p": "", "rh": "unit"}
+    assert documented_interval("t, p, rh in [0, 1]", "t", names) == "unit"
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("t >= 0 (N,), rate k and exponent n >= 1 scalars", "above"),
+        ("order n > 1.0", "above"),
+        ("zero where n >= 1", ""),
+        ("n >= 12", ""),
+        ("n >= 1.5", ""),
+    ],
+)
+def test_documented_as_above_one(text: str, domain: str) -> None:
+    assert documented_interval(text, "n", ["t", "k", "n"]) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("q (..., n) death probabilities in [0, 1] (1 at the end)", {0.0, 1.0}),
+        ("q: shares in [0, 1)", {0.0}),
+        ("q: shares in (0, 1)", set()),
+        ("q >= 0 (N,), a rate", {0.0}),
+        ("q > 0 (N,), a rate", set()),
+        ("q lies between 0 and 1", set()),
+        ("rates q; w in [0, 1]", set()),
+        ("volume w, widths q (K,) -> (B, K) in [0, 1]", set()),
+    ],
+)
+def test_documented_ends(text: str, ends: set[float]) -> None:
+    assert documented_ends(text, "q", ["q", "w"]) == ends
+
+
+def test_what_is_compared_with_an_argument_does_not_list_it():
+    text = "wave (L,), pitch in the units of wave, orders (M,) long"
+    names = ["wave", "pitch", "orders"]
+    assert documented_dtype(text, "wave", names) == ""
+    assert documented_dtype(text, "orders", names) == "index"
+    assert documented_dtype("layout (H, N / b, N / b) bool", "layout", ["layout"]) == "mask"
 
 
 @pytest.mark.parametrize(

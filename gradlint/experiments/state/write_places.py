@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradlint.experiments.gradient_place import Place
 from gradlint.model.report import Excerpt
 from gradlint.targets import source
-from gradlint.targets.nodes import method_node
+from gradlint.targets.nodes import LIBRARY_FUNCTIONS, method_node
 from gradlint.targets.source_file import SourceFile
 
 #: Lines of source shown before the place.
@@ -64,13 +64,19 @@ def attribute_place(
 
 def _first(
     function: Any,
-    methods: Iterable[str],
+    methods: Sequence[str],
     rank: Callable[[ast.AST, set[str]], int | None],
     label: str,
 ) -> Place | None:
     """The place of least ``rank(node, the method's parameters)``, the first of several."""
-    if not isinstance(function, type) or function.__module__.partition(".")[0] == "torch":
-        return None  # torch writes Functions around registered operators
+    if not isinstance(function, type):
+        return None
+    of_torch = function.__module__.partition(".")[0] == "torch"
+    if of_torch and function.__module__ == LIBRARY_FUNCTIONS:
+        # torch writes a Function around a registered operator: its backward is the user's.
+        methods = [method for method in methods if method == "backward"]
+    if not methods or (of_torch and function.__module__ != LIBRARY_FUNCTIONS):
+        return None
     for method in methods:
         names = ("backward", "vjp") if method == "backward" else (method,)
         try:
@@ -87,7 +93,7 @@ def _first(
         ]
         if found:
             return _shown(held[0], held[1], min(found, key=lambda item: item[:3])[3], label)
-    place = source.method(function, next(iter(methods)))
+    place = source.method(function, methods[0])
     return place if place[0] is not None else None
 
 

@@ -31,6 +31,7 @@ from gradlint.experiments.value.left_out import (
     PassingOn,
     RoundingInside,
     Stepping,
+    moved_apart,
 )
 from gradlint.experiments.value.said_of_gradients import says_surrogate
 from gradlint.experiments.value.usual_surrogates import (
@@ -151,7 +152,7 @@ def _stepped(subject: Subject, names: Collection[str]) -> set[str]:
     found = set()
     for k, item in enumerate(subject.problem.inputs):
         if item.name in names:
-            moved = [*values[:k], values[k] * (1 + _MOVED), *values[k + 1 :]]
+            moved = [*values[:k], moved_apart(values[k], _MOVED), *values[k + 1 :]]
             after = [output.value for output in subject.problem.forward(moved)]
             if all(map(torch.equal, before, after)):
                 found.add(item.name)

@@ -6,6 +6,7 @@ out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,6 +24,9 @@ from gradlint.trace.graph import only_leaf
 #: Share by which arguments are moved, up and down, to see whether a Function is constant there
 #: (heuristic: a step lies within so little of few values, and any slope shows).
 MOVE = 2.0**-20
+
+#: Multiples of it are all different, up to whole numbers (Weyl's sequence of the golden ratio).
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 #: Calls of Functions that are looked at.
 MOST_CALLS = 4
@@ -243,7 +247,15 @@ def _moved(value: Any, share: float) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     copy = value.detach().clone()
-    return copy * (1.0 + share) if value.requires_grad and share else copy
+    return moved_apart(copy, share) if value.requires_grad and share else copy
+
+
+def moved_apart(tensor: torch.Tensor, share: float) -> torch.Tensor:
+    """``tensor`` with each element moved by another share of its size, one to two times ``share``:
+    what is normalized does not change where all are moved alike, and takes no steps."""
+    numbers = torch.arange(1, tensor.numel() + 1, dtype=torch.float64)
+    apart = 1.0 + torch.remainder(numbers * GOLDEN, 1.0).reshape(tensor.shape)
+    return tensor * (1.0 + share * apart).to(tensor)
 
 
 def _same(one: Any, other: Any) -> bool:
