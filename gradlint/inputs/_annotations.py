@@ -18,6 +18,7 @@ from gradlint.inputs.described import (
     axes_in_words,
     jaxtyped,
     shape_before_arrow,
+    shape_of_all,
     shapes_in_order,
 )
 from gradlint.inputs.documentation import (
@@ -275,19 +276,29 @@ def read_text(text: str, parameters: list[Evidence], *, by_name_alone: bool = Fa
             evidence.rank(0, _SCALAR)  # "x (N,), the others scalars"
     _give_one_shape(parameters, said)
     _give_any_axes(parameters, text)
-    labels = "" if by_name_alone else documented_binary_labels(text, names)
+    if not by_name_alone:
+        _read_without_names(text, parameters)
+
+
+def _read_without_names(text: str, parameters: list[Evidence]) -> None:
+    """Add what ``text`` says of parameters without naming them: of the only tensor, of all, or of
+    several in order."""
+    labels = documented_binary_labels(text, [evidence.name for evidence in parameters])
     for evidence in parameters:
         if evidence.name == labels and not evidence.domain:
             evidence.domain = "binary"
     only = [item for item in parameters if item.tensorness > 0 and item.is_likely_tensor]
-    if len(only) == 1 and not by_name_alone and not only[0].domain:
+    if len(only) == 1 and not only[0].domain:
         definite = documented_definite_input(text)
         only[0].domain = "spd" if definite else documented_interval_of_input(text)
-    if len(only) == 1 and not by_name_alone and not only[0].shape:
+    if len(only) == 1 and not only[0].shape:
         only[0].shape = shape_before_arrow(text)
-    if by_name_alone or any(evidence.shape for evidence in parameters):
-        return
     tensors = [item for item in parameters if item.required and item.is_likely_tensor]
+    of_all = shape_of_all(text)
+    for evidence in tensors if of_all else ():
+        evidence.shape = evidence.shape or of_all
+    if any(evidence.shape for evidence in parameters):
+        return
     for evidence, shape in zip(tensors, shapes_in_order(text, len(tensors)), strict=False):
         evidence.shape = shape
     shapes = shapes_in(text)

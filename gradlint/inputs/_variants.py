@@ -36,15 +36,10 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
         is_tensor, apart = label.endswith("given"), False
         name = label.split(" ")[0]
         constant = _with_constant(other, name) if is_tensor else other
-        alone = _has_none_alone(search, constant) if outcome.score == 5 and is_tensor else None
-        if alone is not None and (_names.weighs(name) or _names.masks(name)):
-            other, outcome = constant, alone
-        elif alone is not None:
-            least = 5  # nothing says that it is a constant
         if outcome.score < least and (is_tensor or outcome.score == 0):
             # A tensor in place of a default needs a shape, and another branch of forward may need
             # what the first one did not.
-            repaired = search.repair(other)
+            repaired = None if outcome.score == 5 else search.repair(other)
             if repaired is None and constant is not other:
                 repaired = search.repair(constant)
             if repaired is None and is_tensor:
@@ -52,6 +47,9 @@ def variants(search: Search, plan: Plan, trial: Trial) -> Iterator[tuple[str, Pl
                 apart = repaired is not None
             if repaired is not None and not _undoes(repaired.plan, other, label):
                 other, outcome = repaired.plan, repaired.trial
+        if is_tensor and not (_names.weighs(name) or _names.masks(name)):
+            # Its gradient may be the only one that is missing: nothing says that it is a constant.
+            other, outcome, least = _asking_for(search, name, (other, outcome, least))
         if is_tensor and not apart and (outcome.shapes != trial.shapes or outcome.reduced):
             other, outcome = _keeping_shapes(search, plan, trial, name, (other, outcome))
         if outcome.score >= min(least, trial.score) and outcome.score >= 3:
@@ -79,10 +77,21 @@ def _repaired_apart(search: Search, plan: Plan) -> Found | None:
     return search.repair(replace(plan, pool=pool))
 
 
-def _has_none_alone(search: Search, constant: Plan) -> Trial | None:
-    """The trial of a plan in which a tensor requires no gradient, if all others get one then."""
-    tried = attempt(search.op, constant, search.seed, search.keywords)
-    return tried if tried.score == 6 else None
+def _asking_for(
+    search: Search, name: str, known: tuple[Plan, Trial, int]
+) -> tuple[Plan, Trial, int]:
+    """The plan in which the tensor for ``name`` requires a gradient where it does not in a plan
+    under which all goes well, and its own is then the only one that is missing; else ``known``:
+    plan, trial, and the least score that counts as well."""
+    plan, trial, _ = known
+    guess = plan.guess(name)
+    if not isinstance(guess, TensorGuess) or guess.dtype != "float" or guess.grad:
+        return known
+    if trial.score != 6 or search.evidence[name].differentiable is False:
+        return known
+    asked = plan.changed(name, replace(guess, grad=True))
+    found = attempt(search.op, asked, search.seed, search.keywords)
+    return (asked, found, 5) if found.score == 5 else known
 
 
 def _with_constant(plan: Plan, name: str) -> Plan:

@@ -539,6 +539,23 @@ def shapes_in_order(text: str, count: int) -> list[tuple[str, ...]]:
     return shapes if len(shapes) == len(found) == count > 1 else []
 
 
+#: "All (N, C)", "all of shape (B, T)": of arguments that are not described by name.
+_OF_ALL = re.compile(
+    r"(?:^|(?<=[.;:,(]\s)|(?<=\n))\s*[Aa]ll\s+"
+    r"(?:(?:are|of|have|with|the|shapes?|tensors|arguments|inputs|others?)\s+){0,4}(?=[(\[])"
+)
+
+
+def shape_of_all(text: str) -> tuple[str, ...]:
+    """The shape that ``text`` gives for all arguments of which it gives no other: "All (N, C);
+    edge_index (2, E)"; empty where there is none."""
+    for match in _OF_ALL.finditer(text):
+        for shown, axes in _candidates(text[match.end() :][:80], "", ())[:1]:
+            if not shown.start() and _plausible(shown, axes, shaped=True):
+                return axes
+    return ()
+
+
 def shape_before_arrow(text: str) -> tuple[str, ...]:
     """The only shape before an arrow in the first line of ``text`` that has shapes on both sides of
     one: of what an op takes, "timestamps (batch, 1) -> (batch, hidden)". Empty where there is no

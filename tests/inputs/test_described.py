@@ -12,6 +12,7 @@ from gradlint.inputs.described import (
     axes_in_words,
     jaxtyped,
     shape_before_arrow,
+    shape_of_all,
     shapes_in_order,
 )
 from gradlint.inputs.documentation import documented_sign, prose
@@ -228,6 +229,20 @@ def test_what_is_returned_shares_no_shape_with_the_last_argument():
     found = arguments_in(text, ["counts", "pseudo"])
     assert not found["pseudo"].axes
     assert not found["pseudo"].like
+
+
+@pytest.mark.parametrize(
+    ("text", "axes"),
+    [
+        ("Messages v_j added up at i. All (N, C); edge_index (2, E), j -> i.", ("N", "C")),
+        ("Losses, all of shape (B, T).", ("B", "T")),
+        ("All inputs are (B, T, D)", ("B", "T", "D")),
+        ("Sums over all (N, C) elements", ()),
+        ("All rows of x (N, C) are scaled", ()),
+    ],
+)
+def test_the_shape_of_all(text: str, axes: tuple[str, ...]) -> None:
+    assert shape_of_all(text) == axes
 
 
 def test_the_only_shape_before_an_arrow():

@@ -164,3 +164,26 @@ def test_a_buffer_has_the_size_that_is_said_of_it_and_scales_are_positive():
         ("GL401", "scaled", "x"),
         ("GL401", "scaled", "weight"),
     ]
+
+
+class Diffusing(nn.Module):
+    """Signals of directions."""
+
+    def __init__(self, strengths, directions, floor):
+        super().__init__()
+        b = torch.as_tensor(strengths, dtype=torch.float64)
+        x, y, z = torch.as_tensor(directions, dtype=torch.float64).unbind(1)
+        self.register_buffer("design", b[:, None] * torch.stack([x * x, y * y, z * z], 1))
+        self.floor = nn.Parameter(torch.tensor(floor))
+
+    def forward(self, d):
+        return d @ self.design.mT + self.floor
+
+
+def test_what_is_unbound_or_indexed_after_a_tensor_is_made_of_it_is_one():
+    module, chosen = construct(Diffusing)
+    strengths, directions = chosen["strengths"], chosen["directions"]
+    assert directions.shape == (len(strengths), 3)
+    assert strengths.dim() == 1
+    assert not isinstance(chosen["floor"], Tensor)
+    assert module.design.shape == directions.shape

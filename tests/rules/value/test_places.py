@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import gradlint
 from gradlint.experiments.gradient_place import gradient_place
 from gradlint.experiments.subject import Subject
 from gradlint.targets.source import Place
@@ -73,6 +74,23 @@ def _of_cube(ctx, g):
 cube.register_autograd(_of_cube, setup_context=_saved)
 
 
+@torch.library.custom_op("gradlint_places::halve", mutates_args=())
+def halve(x: torch.Tensor) -> torch.Tensor:
+    return x / 2
+
+
+def _of_halve(ctx, g):
+    return g.mul_(0.5)
+
+
+halve.register_autograd(_of_halve)
+
+
+class Halving(nn.Module):
+    def forward(self, x):
+        return torch.ops.gradlint_places.halve(x)
+
+
 def _text(place: Place) -> str:
     """What the place spans, or the line at which it starts."""
     location, excerpt, _ = place
@@ -116,3 +134,11 @@ def test_an_op_without_a_backward_of_its_own_is_pointed_at_itself(subject):
     bound: Subject = subject(nn.Tanh(), X)
     location, _, _ = gradient_place(bound, bound.problem.inputs[0])
     assert location is None or "class Tanh" in _text(gradient_place(bound, bound.problem.inputs[0]))
+
+
+def test_a_write_in_the_backward_of_a_custom_op_is_pointed_at_there():
+    (finding,) = gradlint.check(Halving(), [(torch.randn(3),)], seed=0, select=["GL602"]).findings
+    lines = inspect.getsource(_of_halve).splitlines()
+    line = inspect.getsourcelines(_of_halve)[1] + 1
+    assert (finding.code, finding.location.line) == ("GL602", line)
+    assert lines[1].strip() == "return g.mul_(0.5)"
