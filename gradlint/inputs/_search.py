@@ -836,6 +836,8 @@ def _domains(plan: Plan, mentioned: list[str]) -> Iterator[Plan]:
     those that the documentation mentions."""
     floating = [name for name, guess in plan.tensors() if guess.dtype == "float"]
     said = [domain for domain in mentioned if domain != "real"]
+    # Of log-probabilities there may be the largest alone, and a remainder.
+    said += ["shares"] if "logs" in said else []
     for index, domain in enumerate(dict.fromkeys([*said, *DOMAINS])):
         if domain in ("real", *_SPECIAL) and domain not in said:
             continue

@@ -36,6 +36,7 @@ CONFINED = {
     "signs": "-1 or 1",
     "binary": "0 or 1",
     "ball": "vectors of length below 1 along the last axis",
+    "shares": "logarithms of rows that sum to less than 1",
 }
 
 #: Domains of square matrices.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
@@ -372,13 +373,20 @@ def _increasing(shape: list[int], high: int, generator: torch.Generator) -> torc
     return starts + room.round().long()
 
 
+def _logarithms(domain: str, shape: list[int], generator: torch.Generator) -> torch.Tensor:
+    """Of rows that sum to one; for "shares" without their last elements."""
+    whole = shape if domain == "logs" else [*shape[:-1], (shape[-1] if shape else 1) + 1]
+    values = spread("rows", whole, prod(whole), generator).log()
+    return values if domain == "logs" else values[..., :-1].reshape(shape)
+
+
 def spread(domain: str, shape: list[int], count: int, generator: torch.Generator) -> torch.Tensor:
     """``count`` float64 values of ``domain`` in the given shape, no two of them close together."""
     square = len(shape) >= 2 and shape[-1] == shape[-2]
     if domain == "nsd":
         return -spread("spd", shape, count, generator)
-    if domain == "logs":
-        return spread("rows", shape, count, generator).log()
+    if domain in ("logs", "shares"):
+        return _logarithms(domain, shape, generator)
     if domain in OF_SQUARES and square:
         return _matrices(domain, shape, count, generator)
     level = _levels(shape, count, generator)

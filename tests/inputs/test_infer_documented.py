@@ -325,3 +325,24 @@ def test_all_is_said_of_those_without_a_shape_of_their_own():
     assert gate.shape == v.shape
     assert gate.dim() == 2
     assert edges.shape[0] == 2
+
+
+class Remainder(Function):
+    """What is left beside the top-K log-probabilities logp (T, K), in logarithms"""
+
+    @staticmethod
+    def forward(ctx, logp):
+        ctx.save_for_backward(logp)
+        return torch.log1p(-logp.exp().sum(-1))
+
+    @staticmethod
+    def backward(ctx, g):
+        (logp,) = ctx.saved_tensors
+        p = logp.exp()
+        return -g[:, None] * p / (1 - p.sum(-1, keepdim=True))
+
+
+def test_log_probabilities_may_leave_a_remainder():
+    (logp,) = args(Remainder)
+    assert float(logp.exp().sum(-1).max()) < 1
+    assert red(Remainder) == []
