@@ -356,6 +356,8 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
     match = re.search(r"(?i)(?:with size|dim \d+, size is) (\d+)", text)
     size = int(match.group(1)) if match else 0
     more_places: list[Plan] = []
+    if re.search(r"index -1 is out of bounds", text):
+        yield from _without_roots(plan)
     if outside := re.search(r"index (\d+) is out of bounds", text):
         yield from _vectors(failed, size)
         # A loop over a longer axis than the one that it indexes; a reversed loop starts at its end.
@@ -372,6 +374,15 @@ def _indices(failed: FailedAttempt) -> Iterator[Plan]:
             for value in (-1, 0, 1, 2):
                 if value != other.value:
                     yield plan.changed(name, ValueGuess(value, "int"), 0.5 + 0.05 * abs(value))
+
+
+def _without_roots(plan: Plan) -> Iterator[Plan]:
+    """Parents that are plain indices: of the rows to which children are added, not of a tree, whose
+    roots have −1."""
+    for name, guess in plan.tensors():
+        own = plan.guess(name) if name in plan.names else None
+        if isinstance(own, TensorGuess) and guess.domain == "ancestors":
+            yield plan.changed(name, replace(own, domain="real"), 0.1)
 
 
 def _vectors(failed: FailedAttempt, size: int) -> Iterator[Plan]:

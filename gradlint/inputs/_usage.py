@@ -27,6 +27,9 @@ _BELOW_ZERO = (
     *((asked, (True, -1)) for asked in (ast.Eq, ast.NotEq, ast.Gt, ast.LtE)),
 )
 
+#: Methods that nobody calls on indices.
+_OF_NUMBERS = frozenset({"sigmoid", "tanh", "softmax", "log_softmax", "logsumexp", "relu"})
+
 #: How code writes numbers that are infinite.
 _INFINITE = {
     **dict.fromkeys(("float('inf')", "math.inf", "torch.inf"), math.inf),
@@ -70,6 +73,9 @@ class Reader(Calls):
         if name in ("imag", "angle", "conj"):
             found.say("complex", 1.5 if name == "imag" else 0.5)
         called = name in found.called
+        if called and name in _OF_NUMBERS:
+            found.say("index", -2.0)  # whatever its name says: ``col.sigmoid()``
+            found.say("int", -2.0)
         if name in _SEQUENCE_METHODS and called:
             found.say("tensors", 3.0)
         elif name in _DICT_METHODS and called:

@@ -114,10 +114,11 @@ WORDS = (
 _QUANTITIES = re.compile(
     r"[_ :]*(?:[(\[][^)\]]*[)\]][ ,:]*|tensor[ ,]*|(?:the|of|all|each|input|edge|pair(?:wise)?"
     r"|interatomic|euclidean|bond|spot|strike|option|asset|stock|implied|annual(?:i[sz]ed)?"
-    r"|absolute|particle|atomic|point|kernel|per-\w+) )*"
+    r"|absolute|particle|atomic|point|kernel|half|per-\w+) )*"
     r"(?:distances?|radii|radius|mass(?:es)?|prices?|volatilit(?:y|ies)|variances?|bandwidths?"
     r"|standard deviations?|half-li(?:fe|ves)|wavelengths?|concentrations?|maturit(?:y|ies)"
-    r"|temperatures?|pressures?|densit(?:y|ies)|length ?scales?|permeabilit(?:y|ies))\b"
+    r"|temperatures?|pressures?|densit(?:y|ies)|gaps?|half-?widths?"
+    r"|length ?scales?|permeabilit(?:y|ies))\b"
 )
 
 

@@ -20,7 +20,7 @@ from torch.overrides import TorchFunctionMode
 from gradlint.base.text import error_line
 from gradlint.numerics.seeds import PARAMETERS, mixed
 from gradlint.targets._kept_modules import Kept, kept_modules
-from gradlint.targets._kept_tensors import kept_tensors
+from gradlint.targets._kept_tensors import kept_tensors, sizes_of_tensors
 from gradlint.targets._sequence_arguments import sequence_lengths
 from gradlint.targets._tensor_arguments import TensorForm, made, size_named, tensor_forms
 from gradlint.targets.calls import call_hints
@@ -303,6 +303,7 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
         cls, [item.name for item in required if _is_tensor(item.annotation) or item.name in forms]
     )
     modules = kept_modules(cls, untyped)
+    counts = sizes_of_tensors(cls, untyped)
     lengths = sequence_lengths(cls, [name for name in untyped if name not in modules])
     for axis in (-1, None) if any(name in _AXIS for name in names) else (None,):
         for sizes in _SIZES:
@@ -313,6 +314,8 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                     values[parameter.name] = axis
                     continue
                 value = _guess(parameter, sizes[used % len(sizes)])
+                if parameter.name in counts and not isinstance(value, (int, float)):
+                    value = sizes[used % len(sizes)]
                 if type(value) in (int, float, tuple) and parameter.name in lengths:
                     count = lengths[parameter.name]
                     values[parameter.name] = tuple(_cycled(sizes, used, count))

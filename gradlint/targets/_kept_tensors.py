@@ -29,20 +29,14 @@ _SHARED = "kept.0"
 def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
     """Argument of the constructor of ``cls`` → its form, for those of ``names`` that the source
     uses as tensors."""
-    owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), cls)
-    found = class_node(owner)
-    if found is None:
-        return {}
-    init = next(
-        (n for n in found[1].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None
-    )
-    if init is None:
+    tree, init = _constructor(cls)
+    if tree is None or init is None:
         return {}
     forms = {}
     for name in names:
         if _is_kept(init, name) or any(True for _ in _ranks_read(init, name)):
             holders = {name, *_attributes_of(init, name)}
-            rank = max(_ranks(found[1], init, name, holders), default=1)
+            rank = max(_ranks(tree, init, name, holders), default=1)
             own = (f"{name}.{axis}" for axis in range(1, rank))
             positive = POSITIVE_NAMES.search(name.lower()) is not None
             forms[name] = TensorForm("float", (_SHARED, *own), positive)
@@ -50,6 +44,34 @@ def kept_tensors(cls: type, names: Sequence[str]) -> dict[str, TensorForm]:
             positive = POSITIVE_NAMES.search(name.lower()) is not None
             forms[name] = TensorForm("float", axes, positive)
     return forms
+
+
+#: Functions that make a tensor of the sizes that they are given.
+_OF_SIZES = frozenset({"zeros", "ones", "randn", "rand", "empty", "eye", "arange"})
+
+
+def sizes_of_tensors(cls: type, names: Sequence[str]) -> set[str]:
+    """Those of ``names`` that the constructor of ``cls`` gives as a size: ``torch.zeros(models)``
+    asks for a number, not for models."""
+    _, init = _constructor(cls)
+    calls = (
+        node
+        for node in (ast.walk(init) if init is not None else ())
+        if isinstance(node, ast.Call) and (dotted(node.func) or "").startswith("torch.")
+    )
+    given = (call for call in calls if (dotted(call.func) or "").rpartition(".")[2] in _OF_SIZES)
+    found = {arg.id for call in given for arg in call.args if isinstance(arg, ast.Name)}
+    return found & set(names)
+
+
+def _constructor(cls: type) -> tuple[ast.ClassDef | None, ast.FunctionDef | None]:
+    """The class that defines the constructor of ``cls``, and its constructor."""
+    owner = next((base for base in cls.__mro__ if "__init__" in vars(base)), cls)
+    found = class_node(owner)
+    if found is None:
+        return None, None
+    defined = [n for n in found[1].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+    return found[1], defined[0] if defined else None
 
 
 def _axes_of_made(init: ast.FunctionDef, name: str) -> tuple[str, ...]:

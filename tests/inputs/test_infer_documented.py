@@ -346,3 +346,90 @@ def test_log_probabilities_may_leave_a_remainder():
     (logp,) = args(Remainder)
     assert float(logp.exp().sum(-1).max()) < 1
     assert red(Remainder) == []
+
+
+class Gated(Function):
+    @staticmethod
+    def forward(ctx, x, row, col):
+        ctx.save_for_backward(x, row, col)
+        return x * row.sigmoid().unsqueeze(-1) * col.sigmoid().unsqueeze(-2)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, row, col = ctx.saved_tensors
+        a, b = row.sigmoid().unsqueeze(-1), col.sigmoid().unsqueeze(-2)
+        products = g * a * b * x
+        return g * a * b, (products * (1 - a)).sum(-1), (products * (1 - b)).sum(-2)
+
+
+def test_nobody_takes_the_sigmoid_of_indices():
+    _, row, col = args(Gated)
+    assert row.is_floating_point()
+    assert col.is_floating_point()
+
+
+class ChildSum(Function):
+    """gates (N, H); child (E, H) one row each; parent (E,) long."""
+
+    @staticmethod
+    def forward(ctx, gates, child, parent):
+        ctx.save_for_backward(parent)
+        return gates.index_add(0, parent, child)
+
+    @staticmethod
+    def backward(ctx, g):
+        (parent,) = ctx.saved_tensors
+        return g, g[parent], None
+
+
+def test_parents_of_rows_are_no_tree():
+    gates, child, parent = args(ChildSum)
+    assert int(parent.min()) >= 0
+    assert int(parent.max()) < len(gates)
+    assert len(child) == len(parent)
+
+
+class _Overlap(Function):
+    @staticmethod
+    def forward(ctx, p, y):
+        ctx.save_for_backward(p, y)
+        return 1 - 2 * (p * y).sum() / (p + y).sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        p, y = ctx.saved_tensors
+        both, all_of = (p * y).sum(), (p + y).sum()
+        return -2 * g * (y / all_of - both / all_of**2), None
+
+
+def overlap(p, y):
+    return _Overlap.apply(p, y.to(p.dtype))
+
+
+def overlap_of_numbers(p, y):
+    return _Overlap.apply(p, y)
+
+
+def test_what_is_only_cast_to_the_dtype_of_another_is_a_constant():
+    assert red(overlap, "GL103") == []
+    assert [item.input for item in red(overlap_of_numbers, "GL103")] == ["y"]
+
+
+class Play(Function):
+    """Play operator. u (B,) input, w (B,) half gap, y0 (B,) start -> (B,)."""
+
+    @staticmethod
+    def forward(ctx, u, w, y0):
+        ctx.save_for_backward(u, w, y0)
+        return torch.minimum(torch.maximum(y0, u - w), u + w)
+
+    @staticmethod
+    def backward(ctx, g):
+        u, w, y0 = ctx.saved_tensors
+        pushed, pulled = y0 < u - w, y0 > u + w
+        moved = pushed | pulled
+        return g * moved, g * pulled - g * pushed, g * ~moved
+
+
+def test_a_gap_is_positive():
+    assert float(args(Play)[1].min()) > 0

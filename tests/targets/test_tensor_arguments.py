@@ -187,3 +187,18 @@ def test_what_is_unbound_or_indexed_after_a_tensor_is_made_of_it_is_one():
     assert strengths.dim() == 1
     assert not isinstance(chosen["floor"], Tensor)
     assert module.design.shape == directions.shape
+
+
+class Blend(nn.Module):
+    def __init__(self, models):
+        super().__init__()
+        self.logits = nn.Parameter(torch.zeros(models))
+
+    def forward(self, x):
+        return torch.einsum("m,mb->b", torch.softmax(self.logits, 0), x)
+
+
+def test_what_sizes_a_tensor_is_a_number():
+    module, chosen = construct(Blend)
+    assert type(chosen["models"]) is int
+    assert module.logits.shape == (chosen["models"],)

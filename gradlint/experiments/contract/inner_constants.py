@@ -8,6 +8,7 @@ meant, or where the Function returns one for every other tensor.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 import torch
@@ -22,6 +23,7 @@ from gradlint.experiments.contract.optional_inputs import default_tells
 from gradlint.experiments.finite.extremes import parameters_of
 from gradlint.experiments.returned_gradients import ReturnedGradient, returned_gradients
 from gradlint.experiments.subject import Subject
+from gradlint.targets.nodes import function_node
 from gradlint.targets.signature import signature_of
 
 
@@ -85,7 +87,40 @@ def is_taken_as_constant(subject: Subject, item: ReturnedGradient, position: int
         or is_made_to_noise(item.node.function, name)
         or is_of_loss(others)
         or _has_constant_default(item.node.function, name)
+        or _is_cast_to_another(subject, subject.problem.inputs[position].name)
     )
+
+
+def _is_cast_to_another(subject: Subject, name: str) -> bool:
+    """Whether the function that is checked does nothing with an argument but to give it the dtype
+    of another, ``y.to(p.dtype)``: labels, which come as integers or booleans."""
+    found = function_node(subject.op.defining) if subject.op.defining is not None else None
+    if found is None or subject.op.module is not None:
+        return False
+    parents = [
+        (parent, child)
+        for parent in ast.walk(found[1])
+        for child in ast.iter_child_nodes(parent)
+        if isinstance(child, ast.Name) and child.id == name
+    ]
+    casts = [
+        node
+        for node in ast.walk(found[1])
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+        and (node.func.attr == "type_as" or _names_dtype_of_another(node, name))
+    ]
+    return bool(casts) and len(casts) == len(parents)
+
+
+def _names_dtype_of_another(call: ast.Call, name: str) -> bool:
+    """Whether ``call`` is ``.to(other.dtype)``."""
+    match call:
+        case ast.Call(ast.Attribute(_, "to"), [ast.Attribute(ast.Name(other), "dtype")], []):
+            return other != name
+    return False
 
 
 def _has_constant_default(function: type, name: str) -> bool:
