@@ -314,7 +314,7 @@ def _candidates(cls: type, required: list[Parameter]) -> Iterator[dict[str, Any]
                     values[parameter.name] = axis
                     continue
                 value = _guess(parameter, sizes[used % len(sizes)])
-                if parameter.name in counts and not isinstance(value, (int, float)):
+                if parameter.name in counts and isinstance(value, torch.nn.Module):
                     value = sizes[used % len(sizes)]
                 if type(value) in (int, float, tuple) and parameter.name in lengths:
                     count = lengths[parameter.name]
