@@ -397,6 +397,14 @@ def without_units(text: str) -> str:
     return _UNIT.sub(UNIT_LEFT_OUT, text) if _SURE_UNIT.search(text) else text
 
 
+#: … or says so between commas, without a shape before: "target : Tensor, 0-dim", "bias: a prior
+#: variance, positive, 0-dim."
+_SCALAR_LAST = re.compile(
+    r"(?i)[\s:]*[\w -]{0,48}(?:,[\w -]{0,24})?,\s*(?:an?\s+)?(?:0-?d(?:im\w*)?|zero-dim\w*|scalar)"
+    r"(?:\s+tensors?)?\s*(?=$|[,.;)\n])"
+)
+
+
 #: "x (N,), the others scalars", "all other arguments are 0-d".
 _OTHERS_SCALAR = re.compile(
     r"(?i)\b(?:others|the rest|(?:other|remaining) (?:arguments?|inputs?|parameters?))"
@@ -417,7 +425,8 @@ def documented_scalar(text: str, name: str, names: Iterable[str] = ()) -> bool:
         return True
     if _OTHERS_SCALAR.search(text) and not re.search(rf"{own}`*\s*:?\s*[(\[]", text):
         return True
-    return bool(names) and any(_SCALAR_FIRST.match(part) for part in clauses(text, name, names))
+    said = list(clauses(text, name, names)) if names else []
+    return any(_SCALAR_FIRST.match(part) or _SCALAR_LAST.match(part) for part in said)
 
 
 #: How a clause about an argument begins that says so in numbers, whatever shape comes later.

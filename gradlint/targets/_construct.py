@@ -534,8 +534,15 @@ def _kept(kept: Kept, size: int, otherwise: Any) -> Any:
     return otherwise if made is NotImplemented else made
 
 
+#: Types that documentation gives in place of an annotation.
+_DOCUMENTED: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
 def _resolved(cls: type, parameter: Parameter) -> Any:
-    """The annotation of a constructor's parameter as an object, where its text can be resolved."""
+    """The annotation of a constructor's parameter as an object, where its text can be resolved;
+    where it has none, the number, flag or text that documentation says it is."""
+    if parameter.annotation is Parameter.empty and parameter.default is Parameter.empty:
+        return _documented_type(cls, parameter.name)
     if not isinstance(parameter.annotation, str):
         return parameter.annotation
     for holder in (cls.__init__, cls):  # type: ignore[misc]
@@ -544,6 +551,20 @@ def _resolved(cls: type, parameter: Parameter) -> Any:
         except Exception:
             continue
     return parameter.annotation
+
+
+def _documented_type(cls: type, name: str) -> Any:
+    """The type of a parameter by ``:param int n: states``, ``n : int`` or ``n (int): states``."""
+    texts = (inspect.getdoc(cls), inspect.getdoc(cls.__init__))  # type: ignore[misc]
+    kinds = "|".join(_DOCUMENTED)
+    own = re.escape(name)
+    written = (
+        rf":param\s+({kinds})\s+{own}:",
+        rf"(?m)^\s*{own}\s*:\s*({kinds})\b",
+        rf"(?m)^\s*{own}\s*\(({kinds})\b[^)]*\)\s*:",
+    )
+    found = (re.search(pattern, text) for text in texts if text for pattern in written)
+    return next((_DOCUMENTED[match[1]] for match in found if match), Parameter.empty)
 
 
 def _has_all(value: Any, read: Attributes) -> bool:

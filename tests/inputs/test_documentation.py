@@ -330,6 +330,13 @@ def test_signs_behind_shapes(text: str, name: str, domain: str) -> None:
         ("kp: scalar or (B,)", "kp", False),
         ("kp: (B, T), multiplied by a scalar", "kp", False),
         ("kp: one scalar per row", "kp", False),
+        ("error : Tensor (T,)\nkp, ki : Tensor, 0-dim\n    Gains (> 0)", "kp", True),
+        ("error : Tensor (T,)\nkp, ki : Tensor, 0-dim\n    Gains (> 0)", "ki", True),
+        (":param kp: step size, 0-dim tensor\n:param int ki: number", "kp", True),
+        (":param kp: step size, 0-dim tensor\n:param int ki: number", "ki", False),
+        ("kp: prior variance of weights, positive, 0-dim.", "kp", True),
+        ("kp: (B, T), 0-dim", "kp", False),
+        ("kp: gains, 0-dim or (B,)", "kp", False),
     ],
 )
 def test_scalars_of_lists(text: str, name: str, scalar: bool) -> None:

@@ -202,3 +202,23 @@ def test_what_sizes_a_tensor_is_a_number():
     module, chosen = construct(Blend)
     assert type(chosen["models"]) is int
     assert module.logits.shape == (chosen["models"],)
+
+
+class Observer(nn.Module):
+    """Observer.
+
+    :param int n: states
+    :param int p: outputs
+    """
+
+    def __init__(self, n, p):
+        super().__init__()
+        self.gain = nn.Parameter(torch.zeros((n, p)))
+
+    def forward(self, x):
+        return x @ self.gain
+
+
+def test_types_that_documentation_gives():
+    _, chosen = construct(Observer)
+    assert {name: type(value) for name, value in chosen.items()} == {"n": int, "p": int}
