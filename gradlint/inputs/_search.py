@@ -191,7 +191,7 @@ class Search:
 
     ``cut_short`` says whether anything was left untried because time ran out, ``held`` which axes
     must keep their size because the op reads their elements one by one, ``free_of_sign`` of which
-    tensors forward takes values of both signs.
+    tensors forward takes values of both signs, ``beyond_one`` of which it takes values above one.
     """
 
     def __init__(

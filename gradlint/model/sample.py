@@ -48,9 +48,9 @@ class Sample:
         bounds: that values keep, of tensors by their position.
         unlike: positions of tensors of integers that are never alike, and which of them: "rows" of
             a matrix, "elements" of a row, or a "permutation".
-        narrowed: names of tensors whose values have one sign because backward returned what is not
-            finite at others, or other tensors need it; forward is finite at others, and nothing
-            says that they are not meant.
+        narrowed: names of tensors whose values have one sign, or lie between 0 and 1, because
+            backward returned what is not finite at others, or other tensors need it; forward is
+            finite at others, and nothing says that they are not meant.
         guarded: whether a number was moved by which forward bounds something that is below it
             here, and which is as small at its own value as what keeps from dividing by zero.
         increasing: positions of tensors that increase along the last axis by what they are, be they
