@@ -64,11 +64,12 @@ class Watch:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._started = clock()
-        self.failed = 0
+        self.failed = self.unjudged = 0
 
     def done(self, done: int, total: int, report: TargetReport) -> None:
         """A target is done."""
-        self.failed += report.verdict in ("fail", "error")
+        self.failed += report.verdict == "fail"
+        self.unjudged += report.verdict == "error"
 
     def tick(self, done: int, total: int, running: Sequence[Running]) -> None:
         """How far the run is."""
@@ -80,9 +81,10 @@ class Watch:
         """The run is over."""
 
     def counts(self, done: int, total: int, running: Sequence[Running]) -> str:
-        """``12 of 1000 operators done, 1 fails; 2 running, 986 remaining``."""
+        """``12 of 1000 operators done, 1 fails, 3 not judged; 2 running, 986 remaining``."""
         operators = len({item.target for item in running})
         fail = f", {self.failed} {'fails' if self.failed == 1 else 'fail'}" if self.failed else ""
+        fail += f", {self.unjudged} not judged" if self.unjudged else ""
         left = max(total - done - operators, 0)
         return (
             f"{done} of {total} operator{'' if total == 1 else 's'} done{fail}; "

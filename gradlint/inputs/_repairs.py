@@ -29,7 +29,7 @@ from gradlint.model.related import Formula
 
 #: Dtypes to try where float64 is refused, and the words of a refusal that suggest each.
 _LOWER_PRECISION = {
-    "float32": r"(?i)double|float64|dtype|scalar type|float32",
+    "float32": r"(?i)double|float64|dtype|scalar type|float32|\bfp32\b|single.precision",
     "bfloat16": r"(?i)bf16|bfloat16",
     "float16": r"(?i)\bhalf\b|\bfloat16|fp16",
 }

@@ -186,6 +186,16 @@ _ONLY_CASE = re.compile(
 )
 
 
+#: "0 < lam < eps**2": the sign of an argument that stands between its bounds.
+_BOUNDED_BELOW = r"(?<![\w.*/^-])0(?:\.0*)?\s*(<=?|≤)\s*`*{}`*(?![\w.(\[])"
+#: "from positive abundances": the sign of an argument by an adjective, in words that do not tell
+#: one case from another, as "for positive x" does.
+_ADJECTIVE = (
+    r"(?i)\b(?:from|of|given|takes?|expects?|needs?|requires?|assum\w+|over|between)\s+"
+    r"(?:(?:the|all|strictly)\s+)*(positive|non-?negative)\s+`*{}(?:e?s)?\b"
+)
+
+
 def _is_one_case(text: str, found: re.Match[str]) -> bool:
     """Whether an inequality tells where something holds, and not what an argument must be."""
     before = text[: found.start()]
@@ -194,8 +204,9 @@ def _is_one_case(text: str, found: re.Match[str]) -> bool:
 
 def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
     """The domain that ``text`` gives for a tensor by an inequality, ``d > 0 (n,)``, ``x > -1/e``,
-    ``a, b > 0`` or ``theta: (genes,) or (cells, genes), > 0``, or by a word between commas, ``delay
-    (C,) in samples, not negative``: "positive", "nonnegative", or "" where it gives none.
+    ``a, b > 0``, ``0 < lam < 1`` or ``theta: (genes,) or (cells, genes), > 0``, by a word between
+    commas, ``delay (C,) in samples, not negative``, or by an adjective, ``from positive weights``:
+    "positive", "nonnegative", or "" where it gives none.
 
     Args:
         text: what is said of the op.
@@ -221,10 +232,29 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
         said = (re.sub(r"[(\[][^()\[\]]*[)\]]", ":", part) for part in parts)
         found = next((sign for part in said if (sign := _SIGN.search(part))), None)
     if found is None:
+        before = (re.search(form.format(own), text) for form in (_BOUNDED_BELOW, _ADJECTIVE))
+        found = next((one for one in before if one and not _is_one_case(text, one)), None)
+    if found is None:
         return ""
     above_zero = not re.search(r"[-−]\s?[\d.]", found[0])
-    strict = bool({">", "positive"} & set(found.groups()))
+    strict = bool({">", "<", "positive"} & set(found.groups()))
     return "positive" if strict and above_zero else "nonnegative"
+
+
+def documented_order(text: str, names: Collection[str]) -> list[tuple[str, str]]:
+    """The pairs of arguments of which ``text`` says that one is below the other, ``lower < upper``
+    or ``high > low``: the lower one first."""
+    found = []
+    for low in names:
+        for high in (name for name in names if name != low):
+            one, other = as_written(low, names), as_written(high, names)
+            ends = r"(?![\w.(\[]|\s*[-+*/^])"
+            below = rf"(?<![\w.*/^|+-])`*{one}`*\s*<\s*`*{other}`*{ends}"
+            above = rf"(?<![\w.*/^|+-])`*{other}`*\s*>\s*`*{one}`*{ends}"
+            places = (m for form in (below, above) for m in re.finditer(form, text))
+            if any(not _is_one_case(text, place) for place in places):
+                found.append((low, high))
+    return found
 
 
 #: "+1 (call) or -1 (put)", "-1 or 1", "{-1, 1}"; not the interval "[-1, 1]" or "from -1 to 1".

@@ -101,8 +101,10 @@ class Lacking(NoInputsFound):
 
 def needed(failure: Failure) -> Need | None:
     """What an attempt lacked that no arguments give; None where the arguments may be at fault."""
-    if failure.phase != "forward" or not failure.frames:
+    if failure.phase != "forward":
         return None
+    if not failure.frames:
+        return _without_kernel(failure)
     found = _said(failure) or _read(failure)
     if found is None:
         return None
@@ -123,9 +125,20 @@ def _said(failure: Failure) -> tuple[str, str, str] | None:
     if found := _NO_OPERATOR.search(text):
         name = f"torch.ops.{found[1]}.{found[2]}"
         return "extension", f"needs the operator `{name}`, which no library registers", _BUILD
-    if found := _OTHER_BACKENDS.search(text):
-        return "cuda", f"`{found[1]}` runs on CUDA only", ""
-    return _not_imported(failure) or _explained(str(failure))
+    return _other_backend(text) or _not_imported(failure) or _explained(str(failure))
+
+
+def _other_backend(text: str) -> tuple[str, str, str] | None:
+    found = _OTHER_BACKENDS.search(text)
+    return ("cuda", f"`{found[1]}` runs on CUDA only", "") if found else None
+
+
+def _without_kernel(failure: Failure) -> Need | None:
+    """What the dispatcher says of a custom op, no line of which has run."""
+    if found := _other_backend(failure.text):
+        kind, message, hint = found
+        return Need(kind, message, hint, str(failure), None, sure=True)
+    return None
 
 
 def _not_imported(failure: Failure) -> tuple[str, str, str] | None:

@@ -92,8 +92,9 @@ def test_a_terminal_shows_done_running_and_remaining() -> None:
     assert len(stream.getvalue()) == size  # just drawn
     clock.now += PAUSE_S
     watch.build(Progress("building op", 1, 3, "a.cpp", 2.0))
+    watch.done(2, 9, TargetReport("y", verdict="error"))
     watch.tick(2, 9, RUNNING)
-    assert "2 of 9 operators done" in plain(stream)
+    assert "2 of 9 operators done, 1 fails, 1 not judged; 2 running" in plain(stream)
     assert "building op 1/3 (2 s), a.cpp" in plain(stream)
     watch.close()
 

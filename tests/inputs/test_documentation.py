@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_least,
     documented_no_less,
     documented_nonzero,
+    documented_order,
     documented_range,
     documented_real,
     documented_rotation,
@@ -77,10 +78,33 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
         ("2x if x > 0, else 0", "x", ""),
         ("defined only where x > 0", "x", "positive"),
         ("the logarithm for x > 0", "x", "positive"),
+        ("Penalty weight; must satisfy ``0 < lam < eps**2``.", "lam", "positive"),
+        ("0 <= tau", "tau", "nonnegative"),
+        ("zero where 0 < x < 1", "x", ""),
+        ("loss with 10 < width", "width", ""),
+        ("Effective number of species from positive abundances (..., S)", "abundance", "positive"),
+        ("Takes non-negative counts", "count", "nonnegative"),
+        ("the identity for positive x", "x", ""),
+        ("sum of positive parts of x", "x", ""),
     ],
 )
 def test_signs(text: str, name: str, domain: str) -> None:
     assert documented_sign(text, name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("Bounds, ``lower < upper``.", [("lower", "upper")]),
+        ("requires upper > lower", [("lower", "upper")]),
+        ("where lower < upper, else zero", []),
+        ("lower <= upper", []),
+        ("lower < upper + 1", []),
+        ("the lower one", []),
+    ],
+)
+def test_order_of_two_arguments(text: str, pairs: list[tuple[str, str]]) -> None:
+    assert documented_order(text, ["x", "lower", "upper"]) == pairs
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,18 @@ def test_a_report_skips_what_needs_a_gpu(op):
     assert note.startswith("needs cuda, not available here: the op takes tensors on a GPU only")
 
 
+@NO_GPU
+def test_a_custom_op_without_a_kernel_for_the_cpu_is_skipped():
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    name = "gradlint_tests::doubled_on_gpus"
+    only = torch.library.custom_op(name, double, mutates_args=(), device_types="cuda")
+    [target] = gradlint.check(only, seed=0).targets
+    assert (target.verdict, target.findings) == ("skipped", [])
+    assert target.notes == [f"needs cuda, not available here: `{name}` runs on CUDA only"]
+
+
 def test_the_error_can_be_sent():
     need = Need("extension", "needs `_C`", "Build it.", "AttributeError: …", None, True)
     found = pickle.loads(pickle.dumps(Lacking(need, NoInputsFound([("x", "E: e")], "line", 9))))

@@ -26,6 +26,7 @@ from gradlint.inputs.documentation import (
     Range,
     documented_ball,
     documented_nonzero,
+    documented_order,
     documented_range,
     documented_sign,
     prose,
@@ -369,6 +370,7 @@ def bounds_of(subject: Subject) -> list[float]:
 def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]]]:
     """Each point with its values."""
     problem, ranges, bounds = subject.problem, ranges_of(subject), bounds_of(subject)
+    order = _order_of(subject)
 
     def make(name: str) -> tuple[list[torch.Tensor] | None, list[SpecialElement]]:
         before = problem.values()
@@ -382,7 +384,9 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
             return None, []
         kept = [_special.as_symmetric(new, old) for new, old in zip(found, before, strict=True)]
         alone = [p for p in places if not _special.is_symmetric(before[p.position])]
-        return kept, alone
+        out_of_order = {k for pair in order if not _is_below(kept, *pair) for k in pair}
+        kept = [before[k] if k in out_of_order else value for k, value in enumerate(kept)]
+        return kept, [p for p in alone if p.position not in out_of_order]
 
     def again(name: str) -> list[torch.Tensor]:
         return make(name)[0] or []
@@ -394,6 +398,26 @@ def _points(subject: Subject) -> Iterator[tuple[ExtremePoint, list[torch.Tensor]
     masked = _with_masked_rows(subject)
     if masked is not None:
         yield ExtremePoint("masked", masked, masked.values), masked.values()
+
+
+def _order_of(subject: Subject) -> list[tuple[int, int]]:
+    """Positions of inputs one of which is below the other, as documented and at the sample."""
+    text = prose(subject.op.defining) if subject.op.defining is not None else ""
+    names = [item.name for item in subject.problem.inputs]
+    pairs = [(names.index(low), names.index(high)) for low, high in documented_order(text, names)]
+    values = subject.problem.values()
+    return [pair for pair in pairs if _is_below(values, *pair)]
+
+
+def _is_below(values: Sequence[torch.Tensor], low: int, high: int) -> bool:
+    """Whether all elements of one are less than those of the other that they are broadcast to."""
+    one, other = values[low].detach(), values[high].detach()
+    if one.is_complex() or other.is_complex():
+        return False
+    try:
+        return bool((one < other).all())
+    except RuntimeError:
+        return False  # of sizes that do not fit: they are not compared
 
 
 def _run_at(subject: Subject, extreme: ExtremePoint, values: list[torch.Tensor]) -> ExtremePoint:

@@ -66,6 +66,7 @@ def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[Removabl
     }
     if not holes:
         return
+    before = {item.name: item.value.detach() for item in subject.run.outputs}
     for place in extreme.places:
         # Alone among ordinary values: 0 / 0 of two special elements may tend to anything.
         values = subject.problem.values()
@@ -76,7 +77,11 @@ def removable_nans(subject: Subject, extreme: ExtremePoint) -> Iterator[Removabl
         left = {
             name: hole & outputs[name].isnan()
             for name, hole in holes.items()
-            if outputs and name in outputs and outputs[name].shape == hole.shape
+            if outputs
+            and name in outputs
+            and outputs[name].shape == hole.shape
+            # Where other elements are infinite, forward has a pole: what is NaN follows from it.
+            and not bool((outputs[name].isinf() & ~before[name].isinf()).any())
         }
         if not any(bool(hole.any()) for hole in left.values()):
             continue

@@ -22,6 +22,7 @@ from gradlint.experiments.raised_errors import (
 from gradlint.experiments.singular_inputs import singular_inputs
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.explained import what_explains
+from gradlint.experiments.value.piecewise import returns_surrogate
 from gradlint.inputs.resized import tensors_of
 from gradlint.model.report import Explanation, Finding, Severity, Where
 from gradlint.model.rule import Rule
@@ -53,6 +54,9 @@ def findings_elsewhere(
         explained: what explains them, if that is known.
     """
     found = _findings(subject, rule, seen, where, cause=cause, help=help)
+    if severity is None and any(item.severity == "error" for item in found):
+        # The gradients of other inputs may be part of the same surrogate.
+        severity = "warning" if returns_surrogate(subject) else None
     return [
         replace(
             item,

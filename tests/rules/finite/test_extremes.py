@@ -198,6 +198,25 @@ def test_holes_without_a_limit_pass(probed: Callable[..., Outcome], op: Any) -> 
     assert probed(GL301, op, X).findings == [] or not bool(op(X.double()).isfinite().all())
 
 
+def centred(x: Tensor, mask: Tensor) -> Tensor:
+    """Infinite where an element is zero, and NaN at the masked ones of its row."""
+    logs = torch.where(mask, x, torch.ones_like(x)).log()
+    return (logs - logs.sum(-1, keepdim=True)) * mask
+
+
+def centred_but_last(x: Tensor, mask: Tensor) -> Tensor:
+    """The same but for the sum: NaN where the limit is zero, and infinite nowhere."""
+    return torch.where(mask, x * x.log(), torch.zeros_like(x))
+
+
+@pytest.mark.parametrize(("op", "found"), [(centred, 0), (centred_but_last, 1)])
+def test_what_is_nan_beside_a_pole_is_no_hole(
+    probed: Callable[..., Outcome], op: Any, found: int
+) -> None:
+    mask = torch.tensor([True, True, True, False])
+    assert len(probed(GL301, op, X.abs().reshape(-1)[:4].reshape(1, 4), mask).findings) == found
+
+
 @pytest.mark.parametrize("op", [torch.fmod, torch.remainder, torch.div, torch.pow, torch.atan2])
 def test_two_inputs_that_vanish_together_are_no_hole(
     probed: Callable[..., Outcome], op: Any
@@ -1219,6 +1238,37 @@ def test_a_documented_sign_is_a_domain() -> None:
 
     assert [found.holds(0.0) for found in ranges_of(in_domain(Documented, "", X.abs()))] == [False]
     assert ranges_of(in_domain(Documented, "all reals", X.abs()))[0].low == 0.0
+
+
+class Box(Function):
+    """The centre of a box with lower < upper, tilted: divides by its width in backward."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+        ctx.save_for_backward(x, lower, upper)
+        half = (upper - lower) / 2
+        return (upper + lower) / 2 - x * half
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        x, lower, upper = ctx.saved_tensors
+        width = upper - lower
+        one = g * width / width / 2
+        return -g * width / 2, one * (1 + x), one * (1 - x)
+
+
+class OpenBox(Box):
+    """The same without a word on the order of the bounds."""
+
+
+@pytest.mark.parametrize(("op", "found"), [(Box, False), (OpenBox, True)])
+def test_a_documented_order_of_two_arguments_is_kept(
+    probed: Callable[..., Outcome], op: Any, found: bool
+) -> None:
+    lower, upper = (k * torch.ones(3, dtype=torch.float64) for k in (-1.0, 1.5))
+    inputs = [X.double().reshape(-1)[:3], lower, upper]
+    findings = probed(GL302, op, *inputs).findings
+    assert any("every element is zero" in item.message for item in findings) is found
 
 
 class Scan(Function):
