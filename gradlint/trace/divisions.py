@@ -17,8 +17,12 @@ _SAME_ZEROS = frozenset(
         *("view", "_unsafe_view", "unsqueeze", "squeeze", "expand", "permute", "transpose", "t"),
         *("slice", "select", "alias", "detach", "clone", "_to_copy", "index", "index_select"),
         *("gather", "unbind", "split", "diagonal", "neg", "abs", "square", "sqrt", "mul", "pow"),
+        *("expm1", "log1p", "sinh", "asinh", "tan", "tanh", "atan", "erf"),
     )
 )
+
+#: ATen operators of two tensors whose result is zero exactly where one is that has zeros at all.
+_PRODUCTS = frozenset(("mul", "div"))
 
 #: ATen operators that divide, and the positions of their divisors.
 _DIVIDING = {"div": 1, "reciprocal": 0, "rsqrt": 0, "addcdiv": 2, "pow": 0}
@@ -43,8 +47,8 @@ _NEAR_ZERO = 0.1
 
 class Divisions(DispatchMode):
     """Notes the inputs by whose zeros forward divides: by the input itself, in another shape, with
-    another sign, times a number, or as a power, by elements selected from it (a running maximum),
-    and not by what forward computes from several elements or inputs.
+    another sign, times or over something that is not zero, or as a power, by elements selected from
+    it (a running maximum), and not by what forward computes from several elements or inputs.
 
     Args:
         values: of the inputs, as forward gets them.
@@ -53,7 +57,7 @@ class Divisions(DispatchMode):
         poles: positions of inputs by whose zeros something else than zero is divided.
         stretched: positions of inputs with fewer elements than the quotients: parameters that many
             elements of other tensors are divided by, and where it is 0 / 0 at every zero. So are
-            elements selected from an input, which divide others.
+            elements selected from an input, which divide others; products of an input are not.
         vanishing: positions of inputs by whose zeros zero is divided, as in sin(x) / x.
         compared: positions of inputs that forward compares with numbers near zero, or with other
             tensors: quotients by their zeros may be replaced.
@@ -70,6 +74,7 @@ class Divisions(DispatchMode):
         self._values = list(values)
         self._known: dict[int, tuple[torch.Tensor, int]] = {}  # kept alive, so that ids stay
         self._selected: set[int] = set()
+        self._multiplied: set[int] = set()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -83,14 +88,26 @@ class Divisions(DispatchMode):
             self._compared(args)
         elif name in _DIVIDING and _divides(name, args):
             self._divided(args[_DIVIDING[name]], found)
+            if name == "div" and bool(args[1].all()):
+                self._derived(name, tensors, found)
         elif name in _SELECTING or name in _SAME_ZEROS or name == "div":
-            positions = {self._position(tensor) for tensor in tensors}
-            if len(positions) == 1 and None not in positions:
-                for one in _tensors(found):
-                    self._known[id(one)] = one, next(iter(positions)) or 0
-                    if name in _SELECTING or not self._selected.isdisjoint(map(id, tensors)):
-                        self._selected.add(id(one))
+            self._derived(name, tensors, found)
         return found
+
+    def _derived(self, name: str, tensors: list[torch.Tensor], found: Any) -> None:
+        """Note which input the results of ``name`` have their zeros of."""
+        multiplied = name in _PRODUCTS and len(tensors) > 1
+        if multiplied:
+            tensors = [tensor for tensor in tensors if not bool(tensor.all())]
+        positions = {self._position(tensor) for tensor in tensors}
+        if len(positions) != 1 or None in positions:
+            return
+        for one in _tensors(found):
+            self._known[id(one)] = one, next(iter(positions)) or 0
+            if name in _SELECTING or not self._selected.isdisjoint(map(id, tensors)):
+                self._selected.add(id(one))
+            if multiplied or not self._multiplied.isdisjoint(map(id, tensors)):
+                self._multiplied.add(id(one))
 
     def _compared(self, args: tuple[Any, ...]) -> None:
         for tensor, bound in (args[:2], args[1::-1]):
@@ -119,7 +136,8 @@ class Divisions(DispatchMode):
             self.poles.add(position)
         elif at_zeros.numel():
             self.vanishing.add(position)
-            wider = quotient.numel() > self._values[position].numel()
+            count = self._values[position].numel()
+            wider = quotient.numel() > count and id(divisor) not in self._multiplied
             if wider or id(divisor) in self._selected:
                 self.stretched.add(position)
 

@@ -56,6 +56,24 @@ def test_zeros_over_zeros_of_one_parameter_for_many_elements() -> None:
     assert watched(lambda x, rate: torch.sin(rate) / rate).stretched == set()
 
 
+@pytest.mark.parametrize(
+    ("function", "vanishing"),
+    [
+        # Products with and quotients over what is not zero have the zeros of the input.
+        (lambda x, rate: torch.sin(rate * 3.0) / torch.sinh(rate * torch.arange(1.0, 4.0)), {1}),
+        (lambda x, rate: rate / (rate / torch.arange(1.0, 4.0)), {1}),
+        (lambda x, rate: rate[:, None] / (rate[:, None] * torch.arange(1.0, 9.0)), {1}),
+        (lambda x, rate: (x * rate) / (x * rate), set()),  # zeros of both
+        (lambda x, rate: (1.0 / rate) / (1.0 / rate), set()),  # infinite there
+    ],
+)
+def test_zeros_of_products(
+    function: Callable[[Tensor, Tensor], object], vanishing: set[int]
+) -> None:
+    found = watched(function)
+    assert (found.vanishing, found.stretched) == (vanishing, set())
+
+
 def test_guards_are_seen() -> None:
     guarded = watched(lambda x, rate: torch.where(rate > 0, x / rate, x))
     assert (guarded.poles, guarded.compared, guarded.looks) == ({1}, {1}, False)
