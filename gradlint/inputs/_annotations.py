@@ -32,6 +32,7 @@ from gradlint.inputs.documentation import (
     documented_dtype,
     documented_interval,
     documented_interval_of_input,
+    documented_numbers,
     documented_rotation,
     documented_scalar,
     documented_sign,
@@ -374,7 +375,7 @@ def _read_pairs(evidence: Evidence, text: str) -> None:
 
 
 def _read_integers(evidence: Evidence, text: str, names: list[str]) -> None:
-    """Whether ``text`` says that a parameter holds integers, or truth values."""
+    """Whether ``text`` says that a parameter holds integers, truth values, or plain numbers."""
     name = re.escape(evidence.name)
     if dtype := documented_dtype(text, evidence.name, names):
         evidence.say(dtype, _ANNOTATED)
@@ -382,6 +383,8 @@ def _read_integers(evidence: Evidence, text: str, names: list[str]) -> None:
         evidence.say("shape", _ANNOTATED)
     elif re.search(rf"(?i)\b{name}\b{_UP_TO_THE_NEXT}\b{_INTEGERS}", text):
         evidence.say("index", _DESCRIBED)
+    elif not evidence.shape and documented_numbers(text, evidence.name, names):
+        evidence.say("floats", _DESCRIBED)
 
 
 def _read_kind(evidence: Evidence, item: Described) -> None:

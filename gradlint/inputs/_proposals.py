@@ -199,7 +199,7 @@ def _numbers(item: Evidence) -> list[Proposal]:
         if not item.length:
             found.append((ValueGuess(scale, "numbers-of"), _VALUE_STEP * step))
         for position, length in enumerate((item.length,) if item.length else (3, 2)):
-            values = [scale * (1 + k / 4) for k in range(length)]
+            values = [round(scale * (1 + k / 4), 6) for k in range(length)]
             cost = _VALUE_STEP * (step + (0 if item.length else position + 1))
             found.append((ValueGuess(tuple(values) if item.length else values, "floats"), cost))
     return found

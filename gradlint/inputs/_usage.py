@@ -40,6 +40,9 @@ _INFINITE = {
 #: of ``isinstance``.
 IN_PLACE_OF_TENSOR = 6.0
 
+#: Methods of tensors by which a mask becomes one of floats.
+_CASTS = frozenset({"to", "type_as", "type", "float", "double", "half"})
+
 #: Likewise for a string where the argument is compared with one: more than any name says, as
 #: ``op`` says that it is a function.
 _COMPARED_WITH_TEXT = 4.0
@@ -274,7 +277,8 @@ class Reader(Calls):
             default, given = (node.body, node.orelse) if absent else (node.orelse, node.body)
             found = self.parameter(given)
             asked = found is not None and found is self.parameter(test.left)
-            if found is not None and asked and found.default is None and self._is_tensor(default):
+            stands_in = asked and not _is_cast(given) and self._is_tensor(default)
+            if found is not None and stands_in and found.default is None:
                 found.say("tensor", IN_PLACE_OF_TENSOR)
         self._switched(test)
         super().visit_IfExp(node)
@@ -373,6 +377,15 @@ class Reader(Calls):
         if found is not None:
             found.say("mask", 2.0)
         self.generic_visit(node)
+
+
+def _is_cast(node: ast.expr) -> bool:
+    """Whether an expression makes floats of what may be none: ``keep.to(x.dtype)``."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _CASTS
+    )
 
 
 def _takes_components(index: list[ast.expr]) -> bool:

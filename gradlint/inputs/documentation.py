@@ -689,7 +689,7 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
     for clause in clauses(text, name, names):
         if _DTYPE_AT_ONCE.match(clause):
             return "index"
-        shape = _ANY_SHAPE.search(clause)
+        shape = _ANY_SHAPE.search(clause) or re.match(r"`*\s*[(\[]\s*(?:\.\.\.|…)\s*[)\]]", clause)
         if shape is None:
             continue
         # Then comes another argument, or the next line that begins with some.
@@ -701,6 +701,21 @@ def documented_dtype(text: str, name: str, names: Iterable[str]) -> str:
         if re.search(r"(?i)\b(?:u?int\d{0,2}|long|integers?|indices|longtensor)\b", near):
             return "index"
     return ""
+
+
+#: "periods: d numbers", "spacing: list of floats", "weights: three numbers, one for each class".
+_NUMBERS = re.compile(
+    r"(?i)\s*:?\s*(?:an?\s+)?(?:(?:list|sequence|tuple|iterable)\s+of\s+)?(?:(?!no\b|in\b|the\b)\w{1,8}\s+)?"
+    r"(?:numbers|floats)\b(?!\s*(?:of\b|[(\[]))"
+)
+
+
+def documented_numbers(text: str, name: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` says that ``name`` is several numbers, and gives no shape of a tensor."""
+    return any(
+        _NUMBERS.match(clause) and not _ANY_SHAPE.search(clause)
+        for clause in clauses(text, name, names)
+    )
 
 
 def described(thing: Any) -> str:

@@ -25,6 +25,7 @@ from gradlint.inputs.documentation import (
     documented_least,
     documented_no_less,
     documented_nonzero,
+    documented_numbers,
     documented_order,
     documented_range,
     documented_real,
@@ -90,6 +91,23 @@ def test_ranks_in(text: str, ranks: set[int]) -> None:
 )
 def test_signs(text: str, name: str, domain: str) -> None:
     assert documented_sign(text, name) == domain
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("periods: d numbers; zero where there is none", True),
+        ("periods: list of floats", True),
+        ("periods: three numbers", True),
+        ("periods: numbers of steps", False),
+        ("periods: (N, C) numbers", False),
+        ("periods, floats (N, C)", False),
+        ("periods in the numbers above", False),
+        ("periods: no numbers", False),
+    ],
+)
+def test_numbers(text: str, found: bool) -> None:
+    assert documented_numbers(text, "periods", ["x", "periods"]) is found
 
 
 @pytest.mark.parametrize(
@@ -462,6 +480,7 @@ def test_what_is_compared_with_an_argument_does_not_list_it():
     assert documented_dtype(text, "wave", names) == ""
     assert documented_dtype(text, "orders", names) == "index"
     assert documented_dtype("layout (H, N / b, N / b) bool", "layout", ["layout"]) == "mask"
+    assert documented_dtype("(..., V) logits, keep (...) bool", "keep", ["keep"]) == "mask"
 
 
 @pytest.mark.parametrize(

@@ -704,6 +704,31 @@ def test_what_stands_in_for_an_argument_says_what_it_is():
     assert kinds["other"].get("tensor", 0.0) < 6.0
 
 
+def weighted(x, keep=None, share=None):
+    w = torch.ones_like(x) if keep is None else keep.to(x.dtype)
+    s = torch.ones_like(x) if share is None else share
+    return x * w * s
+
+
+def test_what_is_cast_may_be_of_another_type():
+    kinds = {item.name: item.weights for item in gather(from_object(weighted))}
+    assert kinds["keep"]["mask"] > kinds["keep"].get("tensor", 0.0)
+    assert kinds["share"]["tensor"] > kinds["share"].get("mask", 0.0)
+
+
+def biased(x, periods):
+    """Bias of variables (frames, d).
+
+    periods: d numbers; zero for a variable that is not periodic.
+    """
+    return x / x.new_tensor(tuple(periods))
+
+
+def test_documented_numbers_are_no_tensors():
+    periods = gather(from_object(biased))[1]
+    assert periods.weights["floats"] > periods.weights.get("tensors", 0.0)
+
+
 def upsampled(x, window, scale, share):
     assert window.size(1) == x.size(1) * scale
     x = x.repeat_interleave(scale, 1) * share * len(x)
