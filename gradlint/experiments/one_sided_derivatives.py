@@ -29,6 +29,10 @@ STEPS = {53: (7, 10, 13, 16, 19, 22), 24: (4, 6, 8, 10)}
 #: (x·|x|^½ shrinks by 0.35 in float64; x·log x not at all).
 SHRINKS = 0.6
 
+#: How many of the largest steps may be left out, plus one, and how many must be left (heuristic:
+#: six in float64, where a threshold of 1e-3 lies beyond the second one; four in float32).
+BEYOND, LEAST = 3, 4
+
 #: One-sided derivatives that differ by less, relative to the steepest slope seen, are those of a
 #: smooth function (heuristic: differences of the finest steps are right to more digits).
 SMOOTH = 1e-2
@@ -214,9 +218,12 @@ class OneSidedDerivatives:
             noises.append(ROUNDINGS * rounding / h)
         gaps = [abs(a - b) for a, b in pairwise(slopes)]
         floors = [a + b for a, b in pairwise(noises)]
-        converges = all(
+        shrinking = [
             fine <= SHRINKS * coarse + noise + 1e-9 * abs(slopes[-1])
             for coarse, fine, noise in zip(gaps, gaps[1:], floors[1:], strict=False)
-        )
-        steepest = max(map(abs, slopes))
-        return (slopes[-1], False, steepest) if converges else (None, True, steepest)
+        ]
+        # The largest steps may lead beyond a threshold: what is below it counts.
+        beyond = next((k for k in range(BEYOND) if all(shrinking[k:])), None)
+        if beyond is None or len(slopes) - beyond < LEAST:
+            return None, True, max(map(abs, slopes))
+        return slopes[-1], False, max(map(abs, slopes[beyond:]))

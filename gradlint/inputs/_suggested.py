@@ -146,7 +146,14 @@ def suggested(search: Search, plan: Plan) -> list[Suggested]:
     said = _said(text)
     found += [Suggested(name, domain, "the source") for domain in said for name in tensors]
     found += _triangles(op, owner, guesses)
+    found = [item for item in found if not _has_gradient(search, item)]
     return list({(item.name, item.domain): item for item in reversed(found)}.values())[::-1]
+
+
+def _has_gradient(search: Search, item: Suggested) -> bool:
+    """Whether integers are suggested for what backward returns a gradient for."""
+    known = search.evidence.get(item.name)
+    return item.domain in _OF_INTEGERS and known is not None and known.differentiable is True
 
 
 def _triangles(op: Op, owner: Any, guesses: dict[str, TensorGuess]) -> Iterator[Suggested]:

@@ -379,7 +379,8 @@ _CONSTANT = re.compile(
     r"|\bno gradients?\s+(?:flows?|for|to)\b"
     r"|\b(?:never|(?:must|may|can|should|need|will)\s*not)\s+(?:requires?|needs?)\s+"
     r"(?:an?\s+|any\s+)?grad(?:ients?)?\b"
-    r"|(?<!not )\b(?:is|are)\s+(?:not\s+differentiat|detached\b)|\bnon-?differentiable\b"
+    r"|(?:(?<!not )\b(?:is|are)|[,(]|\)\s*\w*)\s*(?:not\s+differentiat|detached\b)"
+    r"|\bnon-?differentiable\b"
     r"|\bnot\s+(?:to\s+be\s+)?(?:learn(?:ed|t|able)|train(?:ed|able)|optimi[sz]ed|fitted)\b"
 )
 

@@ -66,15 +66,21 @@ WITHOUT_KINKS = ("identity", "coincident")
 def at_extremes(
     subject: Subject, rule: Rule, reported: set[str]
 ) -> tuple[list[Finding], list[str]]:
-    """Findings at extreme values, one for each input that is not in ``reported``; and notes."""
+    """Findings at extreme values, one for each input that is not in ``reported``: the first that
+    nothing explains, else the first; and notes."""
     findings: list[Finding] = []
+    explained: list[Finding] = []
     notes = [subject.once(make_extremes).reason] if subject.once(make_extremes).reason else []
     for extreme in subject.once(make_extremes).points:
         for point in _together_then_alone(subject, extreme):
             reported = reported | {finding.input or "" for finding in findings}
             more, said = _at_point(subject, rule, reported, point)
-            findings, notes = findings + more, notes + said
-    return findings, list(dict.fromkeys(notes))
+            findings += [item for item in more if not item.grounds.explained]
+            explained += [item for item in more if item.grounds.explained]
+            notes += said
+    told = {item.input for item in findings}
+    first = {item.input: item for item in reversed(explained) if item.input not in told}
+    return findings + list(first.values())[::-1], list(dict.fromkeys(notes))
 
 
 def _together_then_alone(subject: Subject, extreme: ExtremePoint) -> Iterator[ExtremePoint]:

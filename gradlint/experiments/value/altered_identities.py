@@ -81,6 +81,14 @@ def is_as_said(subject: Subject, position: int) -> bool:
     )
 
 
+def says_scaled_by(subject: Subject, name: str) -> bool:
+    """Whether the documentation says of gradients that they are scaled by the argument ``name``."""
+    return any(
+        _SAID[-1][1].search(text) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
+        for text in _about_gradients(subject)
+    )
+
+
 def _is_clipped(pairs: list[tuple[torch.Tensor, torch.Tensor]], held: list[float]) -> bool:
     (small, passed), (large, clipped) = pairs
     if not _same(passed, small):
@@ -96,12 +104,17 @@ def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _kind(subject: Subject) -> str:
+    about = _about_gradients(subject)
+    return next((kind for kind, words in _SAID if any(map(words.search, about))), "")
+
+
+def _about_gradients(subject: Subject) -> list[str]:
+    """The names and the sentences of the documentation that speak of gradients."""
     owner = subject.op.function or subject.op.defining
     things = [owner, *functions_called(owner)]
     texts = [_words(getattr(thing, "__name__", "")) for thing in things]
     texts += [sentence for thing in things for sentence in _SENTENCE.split(prose(thing))]
-    about = [text for text in texts if _OF_GRADIENTS.search(text) and not _NOT.search(text)]
-    return next((kind for kind, words in _SAID if any(map(words.search, about))), "")
+    return [text for text in texts if _OF_GRADIENTS.search(text) and not _NOT.search(text)]
 
 
 def _words(name: str) -> str:

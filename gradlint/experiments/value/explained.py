@@ -7,6 +7,7 @@ is (``gradlint.checking.severity``).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -41,7 +42,12 @@ SLIGHT = 1e-2
 
 
 def what_explains(
-    subject: Subject, position: int, relative_error: float, *, chosen: bool = False
+    subject: Subject,
+    position: int,
+    relative_error: float,
+    *,
+    chosen: bool = False,
+    worst: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """The fields ``explained``, ``converged`` and ``torch_owned`` of the grounds of a gradient that
     differs.
@@ -50,6 +56,7 @@ def what_explains(
         position: of the input.
         relative_error: of its gradient, as measured.
         chosen: whether gradlint chose the values of the inputs, although some were given.
+        worst: index of the element that is most in error, if one differs by itself.
     """
     none = _why_none(subject, position)
     if none is not None:
@@ -69,7 +76,8 @@ def what_explains(
     elif (sample.kind == "extreme" or sample.moved) and is_lost_in_rounding(subject, position):
         explained = "rounding"
     elif chosen or sample.origin == "inferred":
-        explained = _by_what_was_chosen(subject, chosen)
+        element = None if worst is None else (position, worst)
+        explained = _by_what_was_chosen(subject, chosen, element)
     return {} if explained is None else {"explained": explained, "converged": converged}
 
 
@@ -84,12 +92,14 @@ def _why_none(subject: Subject, position: int) -> Explanation | None:
     return "no-gradient" if stops_for_constant(subject, position) else None
 
 
-def _by_what_was_chosen(subject: Subject, chosen: bool) -> Explanation | None:
-    """What of arguments that gradlint chose explains a gradient that differs."""
+def _by_what_was_chosen(
+    subject: Subject, chosen: bool, element: tuple[int, Sequence[int]] | None
+) -> Explanation | None:
+    """What of arguments that gradlint chose explains a gradient that differs at an element."""
     sample = subject.sample
     if right_without_overwriting(subject):
         return "overwritten"
-    if is_guarded(subject):
+    if is_guarded(subject, at=element):
         return "clamped-guess" if not chosen and sample.label == sample.origin else "clamped"
     if sample.origin == "inferred" and any(map(is_stand_in, sample.args)):
         return "called" if backward_calls_stand_in(subject) else "stand-in"

@@ -166,7 +166,9 @@ def _wrong_gradient_finding(
         evidence=found.numbers,
         grounds=subject.grounds(
             **found.weight,
-            **what_explains(seen.subject, position, found.relative_error, chosen=True),
+            **what_explains(
+                seen.subject, position, found.relative_error, chosen=True, worst=found.worst
+            ),
         ),
         help=help,
     )

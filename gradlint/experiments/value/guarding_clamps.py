@@ -3,7 +3,8 @@
 Beyond such a clamp forward is constant, and without it not finite, or of something that is as small
 as what keeps from dividing by zero, ``p.clamp(min=1e-12).log()``. A gradient that goes on there is
 wrong, at values that the op is hardly meant for. A clamp of what no differentiable input moves, as
-of the number of rows in a group, says nothing of the values of inputs.
+of the number of rows in a group, says nothing of the values of inputs. Nor does a guard say
+anything of an element that it does not bound, where another clamp is part of the function.
 """
 
 from __future__ import annotations
@@ -36,18 +37,24 @@ class Clamps(DispatchMode):
 
     Attributes:
         values: copies of them; those of integers, through which no gradient goes, are left out.
+        bounded: where each is changed by its clamp.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.values: list[torch.Tensor] = []
+        self.bounded: list[torch.Tensor] = []
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if _clamps(func, args):
-            self.values.append(args[0].detach().clone())
-        return func(*args, **(kwargs or {}))
+        if not _clamps(func, args):
+            return func(*args, **(kwargs or {}))
+        before = args[0].detach().clone()
+        found = func(*args, **(kwargs or {}))
+        self.values.append(before.expand(found.shape))
+        self.bounded.append(found.detach() != before)
+        return found
 
 
 class Unclamped(DispatchMode):
@@ -91,26 +98,71 @@ class Unclamped(DispatchMode):
         return found
 
 
-def is_guarded(subject: Subject, values: Sequence[torch.Tensor] | None = None) -> bool:
+def is_guarded(
+    subject: Subject,
+    values: Sequence[torch.Tensor] | None = None,
+    at: tuple[int, Sequence[int]] | None = None,
+) -> bool:
     """Whether forward is finite at ``values`` (default: the sample's own) because of its clamps of
     what depends on differentiable inputs, and only because of them, or they keep from zero what is
-    nearly zero. Three forward calls."""
+    nearly zero. Three forward calls; where other clamps bound values there, too, one for each clamp
+    and one more.
+
+    Args:
+        at: position of an input, and the index of an element of it that moves what such a clamp
+            bounds, if others bound something as well.
+    """
     problem = subject.problem.through(lambda invoke: invoke)
     point = subject.problem.values() if values is None else values
     seen = Clamps()
     try:
         problem.surroundings = lambda: seen
         before = problem.forward(point)
-        watched = Unclamped(_that_depend(problem, point, seen.values))
-        problem.surroundings = lambda: watched
-        after = problem.forward(point)
+        if not all(all_finite(item.value) for item in before):
+            return False
+        chosen = _that_depend(problem, point, seen.values)
+        if not _guards(problem, point, chosen):
+            return False
+        return at is None or _is_bounded_by_guards(problem, point, seen, chosen, at)
     except OpRaised:
         return False
     finally:
         subject.problem.forward_calls += problem.forward_calls
-    if not watched.changed or not all(all_finite(item.value) for item in before):
-        return False
-    return watched.from_zero or not all(all_finite(item.value) for item in after)
+
+
+def _guards(problem: Problem, point: Sequence[torch.Tensor], chosen: Collection[int]) -> bool:
+    """Whether forward is not finite without the clamps ``chosen``, or they keep from zero."""
+    watched = Unclamped(chosen)
+    problem.surroundings = lambda: watched
+    after = problem.forward(point)
+    kept = watched.from_zero or not all(all_finite(item.value) for item in after)
+    return watched.changed and kept
+
+
+def _is_bounded_by_guards(
+    problem: Problem,
+    point: Sequence[torch.Tensor],
+    seen: Clamps,
+    chosen: Collection[int],
+    at: tuple[int, Sequence[int]],
+) -> bool:
+    """Whether an element moves what one of the clamps that guard forward bounds; always where no
+    others bound anything."""
+    biting = [k for k in sorted(chosen) if bool(seen.bounded[k].any())]
+    guards = [k for k in biting if _guards(problem, point, {k})]
+    if len(guards) == len(biting) or not guards:
+        return True
+    position, index = at
+    values = [value.detach().clone() for value in point]
+    values[position][tuple(index)] = _moved(values[position])[tuple(index)]
+    moved = Clamps()
+    problem.surroundings = lambda: moved
+    problem.forward(values)
+    pairs = {k: (seen.values[k], moved.values[k]) for k in guards if k < len(moved.values)}
+    return any(
+        one.shape != other.shape or bool((one != other)[seen.bounded[k]].any())
+        for k, (one, other) in pairs.items()
+    )
 
 
 def _clamps(func: Any, args: tuple[Any, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from gradlint.diagnosis.evidence import Evidence
 from gradlint.experiments.gradient_place import gradient_place, returned_expression
 from gradlint.experiments.mismatch import describe_elements
 from gradlint.experiments.subject import Subject
-from gradlint.experiments.value.altered_identities import is_as_said
+from gradlint.experiments.value.altered_identities import is_as_said, says_scaled_by
 from gradlint.experiments.value.clipped_slopes import clips_slope
 from gradlint.experiments.value.inner_surrogates import (
     explain_steps_inside,
@@ -175,6 +176,7 @@ def soften_surrogates(subject: Subject, findings: Sequence[Finding]) -> None:
     rounds = [item.input or "" for item in findings if PIECEWISE in item.cause_text]
     if not rounds:
         _soften_identities(subject, findings)
+        _explain_scaled(subject, findings)
         _soften_rectified(subject, findings)
         _soften_passed_on(subject, findings)
         if _takes_steps(subject):
@@ -295,6 +297,19 @@ def _soften_identities(subject: Subject, findings: Sequence[Finding]) -> None:
                 f"forward returns `{name}` as it is: if the op is there for a gradient of its own,"
                 f" declare it (`surrogate` on the class or in a spec); otherwise {item.help}"
             )
+
+
+#: The argument, or its reciprocal, that the returned gradient is a multiple of.
+_FACTOR = re.compile(r"^scaled: the returned gradient times -?(?:1/)?(\w+) agrees")
+
+
+def _explain_scaled(subject: Subject, findings: Sequence[Finding]) -> None:
+    """Let the documentation explain gradients that are right but for a factor, if it says that they
+    are scaled by that argument."""
+    for item in findings:
+        factor = _FACTOR.search(item.cause_text)
+        if item.severity == "error" and factor and says_scaled_by(subject, factor[1]):
+            item.grounds = replace(item.grounds, explained="surrogate")
 
 
 def _soften_rectified(subject: Subject, findings: Sequence[Finding]) -> None:

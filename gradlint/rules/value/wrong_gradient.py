@@ -290,7 +290,7 @@ def _wrong(subject: Subject, place: int, decision: object) -> Finding:
         held=held,
     )
     span = gradient_place(subject, item)
-    explained = what_explains(subject, index, found.relative_error)
+    explained = what_explains(subject, index, found.relative_error, worst=found.worst)
     by_tolerance = explained.get("explained") == "solver"
     cause = (
         tolerance_cause(subject)

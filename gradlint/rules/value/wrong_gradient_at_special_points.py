@@ -265,7 +265,8 @@ def _explanation(
     if wrong.where == WORDS["masked"] and _needs_a_row_without_any(subject, wrong):
         return "degenerate"
     single = subject.once(make_extremes).named("single")
-    if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make()):
+    at = (wrong.position, wrong.index)
+    if wrong.kind == "sample" and single is not None and is_guarded(subject, single.make(), at):
         return "clamped"
     return None
 
@@ -277,7 +278,7 @@ def _explanation_at_large(
         return "rounding"
     if is_lost_in_rounding(subject, wrong.position, large.make()):
         return "rounding"
-    if is_guarded(subject, large.make()):
+    if is_guarded(subject, large.make(), (wrong.position, wrong.index)):
         return "clamped"
     return "parameter" if _needs_large_parameters(subject, wrong, large) else None
 
