@@ -48,7 +48,7 @@ from gradlint.inputs.designed_constructions import (
     with_parameters_around,
     with_parameters_of_both_signs,
 )
-from gradlint.inputs.designed_indices import other_indices
+from gradlint.inputs.designed_indices import other_indices, with_empty_segment
 from gradlint.inputs.designed_kinds import (
     as_batch,
     as_complex,
@@ -198,6 +198,7 @@ class Designer:
         yield from mixed_masks(op, sample)
         repeat = not watched.overwrites
         yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
+        yield from with_empty_segment(op, sample)
         yield from exact_values(op, sample, watched.tested)
         for name in self._ranking(sample):
             yield from with_ties(op, sample, name)

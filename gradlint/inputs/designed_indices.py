@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 
 import torch
@@ -24,6 +25,9 @@ from gradlint.inputs.handed_on import prose_about
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample
 from gradlint.targets.source_file import literal
+
+#: Bounds of segments, at least: those of two.
+LEAST_BOUNDS = 3
 
 #: Members of a tuple of indices, at most: the four atoms of a torsion.
 MOST_MEMBERS = 4
@@ -57,6 +61,34 @@ def other_indices(
         if from_the_end and not least and int(tensor.max()) >= 1 and int(tensor.min()) >= 0:
             mixed = _every_other_negative(tensor, alike=indexes_one(op, name))
             yield replaced(sample, tensor, mixed, f"where `{name}` has negative indices")
+
+
+#: How documentation says that no segment is empty.
+_NONE_EMPTY = re.compile(
+    r"(?i)\bnon-?empty\b|\b(?:not|never|no|none)\b[^.;\n]{0,24}\bempty\b|\bat least one\b"
+    r"|\bstrictly (?:increasing|ascending|monoton)"
+)
+
+
+def with_empty_segment(op: Op, sample: Sample) -> Iterator[Designed]:
+    """``sample`` with an empty segment, where a row of integers says from which place of an axis to
+    which the segments go, ``0, 2, 5, 6``, and documentation does not say that none is empty."""
+    named = list(sample.named_tensors(op.signature))
+    sizes = {size for _, t in named if t.is_floating_point() for size in t.shape}
+    for name, tensor in named:
+        counts = tensor.dtype in (torch.int64, torch.int32)
+        if not counts or tensor.dim() != 1 or len(tensor) < LEAST_BOUNDS:
+            continue
+        bounds = tensor.tolist()
+        rises = bounds[0] == 0 and all(low < high for low, high in itertools.pairwise(bounds))
+        if not rises or bounds[-1] not in sizes or bounds == list(range(len(bounds))):
+            continue
+        if _NONE_EMPTY.search(prose_about(op, name)):
+            continue
+        middle = len(bounds) // 2
+        moved = tensor.clone()
+        moved[middle] = bounds[middle - 1]
+        yield replaced(sample, tensor, moved, f"where a segment of `{name}` is empty", "special")
 
 
 def _every_other_negative(tensor: torch.Tensor, *, alike: bool) -> torch.Tensor:

@@ -47,6 +47,7 @@ _SUBSTITUTE = re.compile(
 _HELD = re.compile(
     r"(?i)(?<!no )(?<!not )(?<!without )(?<!without a )\bstop[-_ ]?grad(?:ient)?s?\b|\bsg\s*[\[(]"
     r"|\bconstants? for (?:the )?(?:gradient|backward)|\bno gradients? (?:flows? )?through\b"
+    r"|,\s*as an? constants?\b"
 )
 
 #: Kind of quantity that is no derivative → how documentation speaks of it.
