@@ -36,6 +36,8 @@ from gradlint.inputs.documentation import (
     without_denied_symmetry,
 )
 from gradlint.inputs.domains import OF_SQUARES, worded
+from gradlint.inputs.handed_on import handed_on
+from gradlint.inputs.members_apart import sizes_taken_apart
 from gradlint.model.op import Op
 from gradlint.targets.nodes import source_text
 
@@ -208,6 +210,7 @@ def other_guesses(
         again = attempt(search.op, plan, search.seed, search.keywords)
         yield from _as_tensors(search, plan, again)
         yield from _squares(search, plan)
+        yield from _of_members(search, plan)
         yield from of_domains(plan, MOST)
         shapes = itertools.chain(search.as_scalars(plan), _of_other_shapes(search, plan, again))
         for made in itertools.islice(shapes, MOST_SHAPES):
@@ -258,6 +261,33 @@ def _squares(search: Search, plan: Plan) -> Iterator[tuple[Plan, Trial, list[Sug
             changed.append(Suggested(name, "square matrices", "the source"))
     if changed:
         outcome = attempt(op, made, search.seed, search.keywords)
+        if outcome.score >= 5:
+            yield made, outcome, changed
+
+
+def _of_members(search: Search, plan: Plan) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+    """An axis of the size for which code takes all members of one apart."""
+    op = search.op
+    owners = [op.function] if op.function is not None else [owner for owner, _ in handed_on(op)]
+    with suppress(OSError, TypeError):  # made without a file
+        for size in sizes_taken_apart([source_text(owner) for owner in owners]):
+            yield from _of_size(search, plan, size)
+
+
+def _of_size(
+    search: Search, plan: Plan, size: int
+) -> Iterator[tuple[Plan, Trial, list[Suggested]]]:
+    """One axis after the other of this size, wherever it occurs."""
+    tensors = dict(plan.tensors())
+    free = [s for g in tensors.values() if g.dtype == "float" for s in g.axes if s[0] != "="]
+    for symbol in list(dict.fromkeys(free))[:MOST]:
+        made, changed = plan, []
+        for name, guess in tensors.items():
+            if symbol in guess.axes:
+                axes = tuple(f"={size}" if axis == symbol else axis for axis in guess.axes)
+                made = made.changed(name, replace(guess, axes=axes))
+                changed.append(Suggested(name, f"{size} along an axis", "the source"))
+        outcome = attempt(search.op, made, search.seed, search.keywords)
         if outcome.score >= 5:
             yield made, outcome, changed
 

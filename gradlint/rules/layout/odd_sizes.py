@@ -110,13 +110,17 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gradlint.experiments.judge_at_other_inputs import RAISED, RIGHT
+from gradlint.experiments.layout.meant_broadcasting import parts_of, text_of
 from gradlint.experiments.layout.meant_odd_sizes import odd_sizes_are_meant
 from gradlint.experiments.layout.other_sizes import SizeTrial, SizeTrials
 from gradlint.experiments.outcomes import any_defect, skipped
 from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
+from gradlint.inputs.members_apart import sizes_taken_apart
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -159,15 +163,17 @@ def probe(subject: Subject) -> Outcome:
     ones = [
         item for item in sizes.alone(1) if item.faulty and not item.sizes.keys() & halved.keys()
     ]
+    apart = sizes_taken_apart(text_of(part) for part in parts_of(subject))
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
-        findings += _odd_findings(subject, odd)
+        findings += _odd_findings(subject, odd, apart)
     for item in [] if any_defect(findings) else ones:
         if item.judgement.verdict == RAISED and sizes.broadcast(item):
             continue
         # Where outputs do not have the axis, forward may rely on the sample's size without a check.
         raised = item.judgement.verdict == RAISED
         unstated_demand = raised and not sizes.raises_where_carried(item)
+        unstated_demand |= _is_apart(item, apart)
         findings += findings_elsewhere(
             subject,
             RULE,
@@ -204,8 +210,8 @@ def probe(subject: Subject) -> Outcome:
     return Outcome("inconclusive", findings, note=note)
 
 
-def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
-    """What is wrong at odd sizes."""
+def _odd_findings(subject: Subject, odd: SizeTrial, apart: frozenset[int]) -> list[Finding]:
+    """What is wrong at odd sizes; ``apart`` are the sizes of which code takes each member."""
     meant = bool(odd.hint) and odd_sizes_are_meant(subject)
     hint = odd.hint.partition(":")[0] if meant else odd.hint
     findings = findings_elsewhere(
@@ -216,7 +222,7 @@ def _odd_findings(subject: Subject, odd: SizeTrial) -> list[Finding]:
         cause="odd-size" if all(size % 2 for size in odd.sizes.values()) else "other-size",
         help=HELP_EVEN if hint and not meant else HELP,
         kind="other-size",
-        severity=_severity_of(odd, meant=meant),
+        severity=_severity_of(odd, apart, meant=meant),
         explained=odd.explained,
     )
     for finding in findings:
@@ -246,14 +252,22 @@ def _findings_of_ranks(subject: Subject, sizes: SizeTrials) -> list[Finding]:
     return findings
 
 
-def _severity_of(odd: SizeTrial, *, meant: bool) -> Severity | None:
+def _severity_of(odd: SizeTrial, apart: Collection[int], *, meant: bool) -> Severity | None:
     """The severity of a fault at odd sizes, where that is not for the evidence to decide.
 
     Args:
+        apart: sizes of which code takes each member: no others are meant.
         meant: whether the op is meant for odd sizes where even ones are right.
     """
+    if _is_apart(odd, apart):
+        return "info"
     if meant and odd.judgement.verdict != RAISED:
         return None
     if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs):
         return "info"
     return "warning" if odd.length_guessed else None
+
+
+def _is_apart(trial: SizeTrial, apart: Collection[int]) -> bool:
+    """Whether nothing was changed but axes of which code takes each member."""
+    return bool(trial.sizes) and set(trial.sizes) <= set(apart)
