@@ -112,6 +112,9 @@ NAMED_RANK_COST = 0.3
 #: What it costs to let the elements of a vector increase, where outputs are not finite (heuristic:
 #: as much as the domains that most need).
 CUTPOINTS_COST = 0.3
+#: What it costs to let all numbers be of about one size, as the sides of triangles are (heuristic:
+#: more than any domain that is usual).
+ALIKE_COST = 1.5
 
 #: What it costs to give a matrix fewer rows than columns, where outputs are not finite (heuristic:
 #: more than a domain that the code mentions, less than what nothing suggests).
@@ -857,10 +860,16 @@ def _domains(plan: Plan, mentioned: list[str]) -> Iterator[Plan]:
                 single = Plan((name,), (guess,)).mapped(convert).guesses[0]
                 cost = 0.2 + 0.08 * index + 0.02 * position
                 yield plan.changed(name, single, cost)
+    if any(guess.axes for _, guess in plan.tensors()):
+        yield replace(plan.mapped(_alike), cost=plan.cost + ALIKE_COST)
     for name in dict.fromkeys(floating):  # cutpoints, between which there are probabilities
         guess = plan.guess(name)
         if isinstance(guess, TensorGuess) and len(guess.axes) == 1 and guess.domain == "real":
             yield plan.changed(name, replace(guess, domain="ordered"), CUTPOINTS_COST)
+
+
+def _alike(guess: TensorGuess) -> TensorGuess:
+    return replace(guess, domain="alike") if guess.dtype == "float" else guess
 
 
 def _squared(plan: Plan) -> Plan:

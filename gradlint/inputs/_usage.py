@@ -40,6 +40,9 @@ _INFINITE = {
 #: of ``isinstance``.
 IN_PLACE_OF_TENSOR = 6.0
 
+#: Weight of a shape that is compared with the first sizes of another one.
+_LEADING = 3.0
+
 #: Methods of tensors by which a mask becomes one of floats.
 _CASTS = frozenset({"to", "type_as", "type", "float", "double", "half"})
 
@@ -208,6 +211,7 @@ class Reader(Calls):
         return isinstance(item, ast.Constant) and (item.value is None or item.value is Ellipsis)
 
     def visit_Compare(self, node: ast.Compare) -> None:
+        self._leading_axes(node)
         sides = [node.left, *node.comparators]
         for left, operator, right in zip(sides, node.ops, sides[1:], strict=False):
             held = self.root(left)
@@ -269,6 +273,22 @@ class Reader(Calls):
             found.say("tensor", 0.5)
             if equal and isinstance(operator, ast.Eq):
                 found.suggest(value)
+
+    def _leading_axes(self, node: ast.Compare) -> None:
+        """``index.shape != x.shape[:2]``: how many axes the one has, and the other has more."""
+        sides = (node.left, node.comparators[0])
+        for one, other in (sides, sides[::-1]):
+            match one, other:
+                case (
+                    ast.Attribute(whole, "shape"),
+                    ast.Subscript(
+                        ast.Attribute(longer, "shape"), ast.Slice(None, ast.Constant(int(k)), None)
+                    ),
+                ) if k > 0:
+                    found, beyond = self.parameter(whole), self.parameter(longer)
+                    if found is not None and beyond is not None:
+                        found.rank(k, _LEADING)
+                        beyond.rank(k + 1, _LEADING)
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         test = node.test

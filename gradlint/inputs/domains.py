@@ -37,6 +37,7 @@ CONFINED = {
     "binary": "0 or 1",
     "ball": "vectors of length below 1 along the last axis",
     "shares": "logarithms of rows that sum to less than 1",
+    "alike": "positive, none as large as two others together",
 }
 
 #: Domains of square matrices.
@@ -139,7 +140,8 @@ def worded(text: str) -> list[str]:
 QUANTITIES = (
     *("sigma", "spot", "strike", "expiry", "maturity", "vol", "volatility"),
     *("mass", "masses", "radius", "radii"),
-    *("disp", "dispersion", "concentration", "lengthscale", "length_scale", "bandwidth"),
+    *("disp", "dispersion", "concentration", "lengthscale", "length_scale", "bandwidth", "bw"),
+    *("temperature", "half_life", "wavelength"),
 )
 
 

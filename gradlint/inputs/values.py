@@ -37,6 +37,7 @@ _INTERVALS = {
     "binary": (0.0, 1.0),
     "unit": (0.1, 0.8),
     "above": (1.2, 2.0),
+    "alike": (1.0, 0.6),  # as the sides of a triangle are
     "negative": (-0.3, -1.7),
     # About a half: neither at nor beyond the limits that thresholds and scales have.
     "offset": (0.35, 0.5),

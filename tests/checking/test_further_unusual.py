@@ -17,6 +17,52 @@ from gradlint.model.sample import Sample
 from gradlint.targets.build import from_object
 
 
+class Packed(Function):
+    """The mean over the sequences of a pack of their means; empty ones do not count."""
+
+    share = staticmethod(lambda lengths: (lengths > 0).sum())
+
+    @staticmethod
+    def weights(lengths):
+        each = 1 / (lengths.clamp(min=1) * (lengths > 0).sum())
+        return each.double().repeat_interleave(lengths)
+
+    @staticmethod
+    def forward(ctx, losses, bounds):
+        ctx.save_for_backward(bounds)
+        return (losses * Packed.weights(bounds.diff())).sum()
+
+    @classmethod
+    def backward(cls, ctx, g):
+        (bounds,) = ctx.saved_tensors
+        lengths = bounds.diff()
+        each = g / (lengths.clamp(min=1) * cls.share(lengths))
+        return each.repeat_interleave(lengths), None
+
+
+class PackedWrong(Packed):
+    """The mean over the sequences of a pack; empty ones do not count."""
+
+    share = staticmethod(len)
+
+
+class PackedFull(PackedWrong):
+    """The mean over the sequences of a pack, none of which is empty."""
+
+
+@pytest.mark.parametrize(
+    ("op", "empty", "severity"),
+    [(Packed, "right", []), (PackedWrong, "wrong", ["warning"]), (PackedFull, "", [])],
+)
+def test_a_segment_without_elements(op, empty, severity):
+    losses = torch.randn(6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    given = (losses, torch.tensor([0, 2, 5, 6]))
+    flags = {"seed": 0, "order": 1, "select": ["GL401"]}
+    [report] = gradlint.check(op, [given], **flags).targets
+    assert tried(report).get("where a segment of `bounds` is empty", "") == empty
+    assert [item.severity for item in report.findings if item.severity != "info"] == severity
+
+
 def check(thing: Any) -> TargetReport:
     flags: dict[str, Any] = {"seed": 0, "order": 1, "select": ["GL1", "GL2", "GL4"]}
     return gradlint.check(thing, **flags).targets[0]

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.autograd import Function
 
+import gradlint
 from gradlint.inputs._evidence import Evidence
 from gradlint.inputs._gather import gather
 from gradlint.inputs._held_parameters import axes_of_parameter
@@ -714,6 +715,38 @@ def test_what_is_cast_may_be_of_another_type():
     kinds = {item.name: item.weights for item in gather(from_object(weighted))}
     assert kinds["keep"]["mask"] > kinds["keep"].get("tensor", 0.0)
     assert kinds["share"]["tensor"] > kinds["share"].get("mask", 0.0)
+
+
+class Arc(torch.autograd.Function):
+    """The height of an arc; the derivative by its length is wrong."""
+
+    @staticmethod
+    def forward(ctx, bend, length):
+        ctx.save_for_backward(bend, length)
+        return length * (bend * length).cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        bend, length = ctx.saved_tensors
+        s = bend * length
+        return -g * length**2 * s.sin(), g * s.cos()
+
+
+def test_what_has_a_gradient_is_no_count_by_its_name():
+    [target] = gradlint.check(Arc, seed=0, order=1, select=["GL401"]).targets
+    assert {item.input for item in target.findings} == {"length"}
+
+
+def routed(x, block, index):
+    if index.shape != block.shape[:2]:
+        raise ValueError("one index per row")
+    return x, block, index
+
+
+def test_a_shape_like_the_first_sizes_of_another_one():
+    _, block, index = gather(from_object(routed))
+    assert max(block.ranks, key=block.ranks.get) == 3
+    assert max(index.ranks, key=index.ranks.get) == 2
 
 
 def biased(x, periods):

@@ -74,7 +74,11 @@ def at_extremes(
     for extreme in subject.once(make_extremes).points:
         for point in _together_then_alone(subject, extreme):
             reported = reported | {finding.input or "" for finding in findings}
-            more, said = _at_point(subject, rule, reported, point)
+            # Single elements are of the sample's kind: what explains a NaN where all inputs are
+            # special at once does not explain it there.
+            alike = KINDS[point.name] == "sample"
+            known = reported if alike else reported | {item.input or "" for item in explained}
+            more, said = _at_point(subject, rule, known, point)
             findings += [item for item in more if not item.grounds.explained]
             explained += [item for item in more if item.grounds.explained]
             notes += said

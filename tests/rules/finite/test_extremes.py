@@ -1240,6 +1240,69 @@ def test_a_documented_sign_is_a_domain() -> None:
     assert ranges_of(in_domain(Documented, "all reals", X.abs()))[0].low == 0.0
 
 
+class Lit(Function):
+    """Shares of rows that add up to more than 1e-3, and zero in the others: 0 / 0 in backward."""
+
+    guarded = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        total = x.sum(-1, keepdim=True)
+        return x / torch.where(total > 1e-3, total, torch.ones_like(total)) * (total > 1e-3)
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        total = x.sum(-1, keepdim=True)
+        lit = total > 1e-3
+        total = torch.where(lit, total, torch.ones_like(total)) if cls.guarded else total
+        return (g - (g * x / total).sum(-1, keepdim=True)) / total * lit
+
+
+class GuardedLit(Lit):
+    guarded = True
+
+
+@pytest.mark.parametrize(("op", "found"), [(Lit, True), (GuardedLit, False)])
+def test_steps_beyond_a_threshold_hide_no_derivative(
+    probed: Callable[..., Outcome], op: Any, found: bool
+) -> None:
+    findings = probed(GL302, op, X.double().abs()).findings
+    assert any("every element is zero" in item.message for item in findings) is found
+
+
+class Powers(Function):
+    """(|cos m·φ|^n + |sin m·φ|^n)^(-1/k): all is NaN at zeros of k, as it may be; 0·log 0 where φ
+    alone is zero is a fault."""
+
+    @staticmethod
+    def forward(ctx: Any, phi: Tensor, m: Tensor, n: Tensor, k: Tensor) -> Tensor:
+        ctx.save_for_backward(phi, m, n, k)
+        s = (m * phi).sin().abs()
+        return (1 + s**n) ** (-1 / k)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, ...]:
+        phi, m, n, k = ctx.saved_tensors
+        s, sign = (m * phi).sin().abs(), (m * phi).sin().sign()
+        whole = 1 + s**n
+        out = g * whole ** (-1 / k)
+        inner = -out / (k * whole)
+        slope = inner * n * s ** (n - 1) * sign * (m * phi).cos()
+        by_n = (inner * s**n * s.log()).sum()
+        return slope * m, (slope * phi).sum(), by_n, (out * whole.log()).sum() / k**2
+
+
+def test_what_is_explained_at_zeros_hides_nothing_elsewhere(
+    probed: Callable[..., Outcome],
+) -> None:
+    numbers = [torch.tensor(v, dtype=torch.float64) for v in (0.7, 2.2, 0.8)]
+    findings = probed(GL302, Powers, X.double().reshape(-1)[:4], *numbers).findings
+    by_n = [item for item in findings if item.input == "n"]
+    assert [item.grounds.explained for item in by_n] == [None]
+
+
 class Box(Function):
     """The centre of a box with lower < upper, tilted: divides by its width in backward."""
 

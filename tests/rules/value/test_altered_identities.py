@@ -155,6 +155,46 @@ def test_identities(probed: Callable[..., Outcome], op: type[Function], expected
     assert severity(probed, op, 0.3) == expected
 
 
+class Table(Function):
+    """Rows of a table. The gradient is scaled by ``share`` on purpose."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx, weight, rows, share):
+        ctx.save_for_backward(rows)
+        ctx.rows, ctx.share = len(weight), share
+        return weight[rows]
+
+    @classmethod
+    def backward(cls, ctx, g):
+        (rows,) = ctx.saved_tensors
+        whole = g.new_zeros(ctx.rows, g.shape[1]).index_add(0, rows, g)
+        return cls.factor * ctx.share * whole, None, None
+
+
+class TableTwice(Table):
+    """Rows of a table. The gradient is scaled by ``share`` on purpose."""
+
+    factor = 2.0
+
+
+class UnsaidTable(Table):
+    """Rows of a table, of which a share is used."""
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"), [(Table, "info"), (TableTwice, "warning"), (UnsaidTable, "warning")]
+)
+def test_a_documented_scale_of_the_gradient(
+    probed: Callable[..., Outcome], op: type[Function], expected: str
+) -> None:
+    weight = torch.linspace(-1.0, 1.3, 12, dtype=torch.float64).reshape(4, 3)
+    found = probed(by_code("GL401"), op, weight, torch.tensor([0, 3, 3, 1]), 0.3)
+    (finding,) = as_loud_as_evidence(found).findings
+    assert finding.severity == expected
+
+
 def reversed_gradient(x: Tensor) -> Tensor:
     """Hands the gradient back reversed."""
     return RevGrad.apply(x, 0.3)

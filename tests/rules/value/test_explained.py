@@ -455,6 +455,35 @@ def test_guesses_beyond_a_clamp_are_in_question() -> None:
     assert {item.severity for item in report.findings} == {"error"}
 
 
+def contact(masked: bool) -> type:
+    """A force p^1.5·(1 + v)₊ of a depth p that is clamped at zero, where a power has a slope; the
+    other clamp, at which the force ends, is masked in backward or not."""
+
+    class Contact(Function):
+        @staticmethod
+        def forward(ctx: Any, p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            ctx.save_for_backward(p, v)
+            return p.clamp(min=0) ** 1.5 * (1 + v).clamp(min=0)
+
+        @staticmethod
+        def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            p, v = ctx.saved_tensors
+            on = (p > 0) & (v > -1) if masked else p > 0
+            depth = torch.where(on, p, torch.ones_like(p))
+            grad = torch.where(on, grad, torch.zeros_like(grad))
+            return grad * 1.5 * depth.sqrt() * (1 + v), grad * depth**1.5
+
+    return Contact
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_guard_says_nothing_of_elements_that_it_does_not_bound(masked: bool) -> None:
+    flags = {"seed": 0, "order": 1, "select": ["GL401", "GL402"]}
+    (report,) = gradlint.check(contact(masked), **flags).targets
+    loud = {item.input for item in report.findings if item.severity != "info"}
+    assert loud == (set() if masked else {"p", "v"})
+
+
 def pooled(count: Callable[..., torch.Tensor], gathered: bool) -> type:
     """The mean of the rows of each of three groups, whose backward divides by the count of the
     group, or forgets to gather that by group."""

@@ -10,10 +10,44 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gradlint.checking.severity import as_loud_as_evidence
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import by_code
 
 Probed = Callable[..., Outcome]
+
+
+def normalised(x: Tensor, scale: Tensor | None = None) -> Tensor:
+    """x over a scale (N,); by default the largest magnitude of each row, as a constant."""
+    if scale is None:
+        scale = x.abs().amax(-1).detach()
+    return OverScale.apply(x, scale)
+
+
+def unsaid(x: Tensor, scale: Tensor | None = None) -> Tensor:
+    """x over a scale (N,); by default the largest magnitude of each row."""
+    return normalised(x, scale)
+
+
+class OverScale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Tensor) -> Tensor:
+        ctx.save_for_backward(x, scale)
+        return x / scale[:, None]
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        x, scale = ctx.saved_tensors
+        return g / scale[:, None], -(g * x).sum(-1) / scale**2
+
+
+@pytest.mark.parametrize(("op", "loud"), [(normalised, False), (unsaid, True)])
+def test_a_default_that_is_a_constant_by_the_documentation(
+    probed: Probed, op: Any, loud: bool
+) -> None:
+    x = torch.linspace(-1.0, 1.7, 12, dtype=torch.float64).reshape(3, 4)
+    outcome = as_loud_as_evidence(probed(by_code("GL401"), op, x))
+    assert [item.severity for item in outcome.findings] == (["error"] if loud else ["info"])
 
 
 def start() -> torch.Generator:

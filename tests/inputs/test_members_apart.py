@@ -1,0 +1,94 @@
+"""Sizes of axes of which code takes the members one by one: no others are meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.autograd import Function
+
+import gradlint
+from gradlint.inputs.members_apart import sizes_taken_apart
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("s[:, 0] * s[:, 1] * s[:, 2]", {3}),
+        ("q[..., 0] + q[..., 1] + q[..., 2] + q[..., 3]", {4}),
+        ("a, b = x.roll(-1, 1), torch.roll(x, -2, 1)", {3}),
+        ("x.roll(-1, 1)", set()),
+        ("x[:, 0] - x[:, 1]", set()),  # the first two of many
+        ("x[:, 0] + y[0, 1] + z[..., 2]", set()),  # of other axes
+        ("x[:, 1] + x[:, 2]", set()),
+        ("x[0] + x[1] + x[2]", set()),
+        ("x[:, 0] +", set()),
+    ],
+)
+def test_sizes_taken_apart(text: str, sizes: set[int]) -> None:
+    assert sizes_taken_apart([text]) == sizes
+
+
+class Product(Function):
+    """The product of the sides, squared; backward knows three of them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.square().prod(1)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        squares = x.square()
+        return 2 * (g * squares[:, 0] * squares[:, 1] * squares[:, 2])[:, None] / x
+
+
+class OfThree(Product):
+    """Backward takes the first three of any number."""
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * (g * x[:, :3].square().prod(1))[:, None] / x
+
+
+@pytest.mark.parametrize(("op", "severity"), [(Product, "info"), (OfThree, "error")])
+def test_other_sizes_of_an_axis_that_is_taken_apart(op: type[Function], severity: str) -> None:
+    x = torch.rand(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.5
+    [report] = gradlint.check(op, [(x,)], seed=0, order=1, select=["GL706"]).targets
+    assert {item.severity for item in report.findings if item.cause == "odd-size"} == {severity}
+
+
+def test_the_size_is_inferred() -> None:
+    [report] = gradlint.check(Product, seed=0, order=1, select=["GL401"]).targets
+    assert report.findings == []
+
+
+class Angles(Function):
+    """The angles of triangles by the cosine rule."""
+
+    @staticmethod
+    def cosines(sides: torch.Tensor) -> torch.Tensor:
+        b, c = sides.roll(-1, 1), sides.roll(-2, 1)
+        return (b * b + c * c - sides * sides) / (2 * b * c)
+
+    @staticmethod
+    def forward(ctx: Any, sides: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(sides)
+        return torch.acos(Angles.cosines(sides))
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (sides,) = ctx.saved_tensors
+        b, c = sides.roll(-1, 1), sides.roll(-2, 1)
+        cosines = Angles.cosines(sides)
+        own = g * sides / (b * c * torch.sqrt(1 - cosines * cosines))
+        first, second = own.roll(-1, 1), own.roll(-2, 1)
+        return own - first * cosines.roll(-2, 1) - second * cosines.roll(-1, 1)
+
+
+def test_sides_of_triangles_are_of_about_one_size() -> None:
+    [report] = gradlint.check(Angles, seed=0, order=1, select=["GL401"]).targets
+    assert (report.verdict, report.findings) == ("pass", [])
