@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: its author wrote in another form, ``written.py``.
 HALVES = {
     "open": ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"),
-    "aside": (*"mnopqrstuvwxyz", *(f"a{letter}" for letter in "abcdefghijklmnopqrtuvwx")),
+    "aside": (*"mnopqrstuvwxyz", *(f"a{letter}" for letter in "abcdefghijklmnopqrtuvwxyz")),
 }
 #: Seconds that one operator may take with its inputs given.
 PATIENCE_S = 300

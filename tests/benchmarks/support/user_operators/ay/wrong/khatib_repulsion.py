@@ -1,0 +1,19 @@
+import torch
+
+
+class KhatibRepulsion(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, obs, d0, eta):
+        diff = q[:, None] - obs[None]
+        KhatibRepulsion.diff = diff
+        ctx.d0, ctx.eta = d0, eta
+        pen = (1 / diff.norm(dim=-1) - 1 / d0).clamp(min=0)
+        return 0.5 * eta * pen.square().sum(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        diff = KhatibRepulsion.diff
+        d = diff.norm(dim=-1)
+        pen = (1 / d - 1 / ctx.d0).clamp(min=0)
+        f = (-ctx.eta * g[:, None] * pen / d ** 3)[..., None] * diff
+        return f.sum(1), -f.sum(0), None, None
