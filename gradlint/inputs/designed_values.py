@@ -26,7 +26,14 @@ from gradlint.inputs.designed import (
     replaced,
 )
 from gradlint.inputs.designed_arguments import LARGE_EPSILON
-from gradlint.inputs.documentation import clauses, documented_ends, documented_sign, prose
+from gradlint.inputs.documentation import (
+    Range,
+    clauses,
+    documented_ends,
+    documented_range,
+    documented_sign,
+    prose,
+)
 from gradlint.inputs.domains import CONFINED, DOMAINS
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, SampleKind, positional_names
@@ -137,6 +144,11 @@ def of_one_sign(op: Op, sample: Sample) -> Sample | None:
     return None if made is None else made.sample
 
 
+#: Distance from the ends of an open interval, as a share of it (heuristic: what decays by then, as
+#: exp(-50 x), is still seen, and the logarithms and quantiles of it are not large).
+NEAR_END = 0.02
+
+
 def at_documented_ends(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with an element of each tensor at the ends that documentation includes: zero where
     it may be zero, and no less, and both ends of "[0, 1]". What is computed of a logarithm or by a
@@ -155,6 +167,22 @@ def at_documented_ends(op: Op, sample: Sample) -> Iterator[Designed]:
             flat[0] = end
             label = f"where an element of `{name}` is {end:g}"
             yield replaced(sample, tensor, flat, label, "special")
+        yield from _near_open_ends(sample, name, tensor, documented_range(text, name, names))
+
+
+def _near_open_ends(
+    sample: Sample, name: str, tensor: torch.Tensor, known: Range | None
+) -> Iterator[Designed]:
+    """``sample`` with two elements near the ends of an interval that documentation leaves open:
+    probabilities of a default are small, and what fades with them is seen there alone."""
+    if known is None or known.low_too or known.high_too or domain_of(sample, name) not in CONVEX:
+        return
+    width = known.high - known.low
+    if math.isfinite(width) and width > 0:
+        flat = tensor.detach().reshape(-1).clone()
+        flat[0], flat[1] = known.low + NEAR_END * width, known.high - NEAR_END * width
+        label = f"where `{name}` is near {known.low:g} and {known.high:g}"
+        yield replaced(sample, tensor, flat, label)
 
 
 #: Words that say of numbers that none is below zero.

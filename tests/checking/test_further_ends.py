@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch.autograd import Function
 
@@ -88,3 +89,45 @@ def test_zero_is_tried_where_documentation_includes_it():
     assert {(item.code, item.input) for item in findings} == {("GL302", "n")}
     assert "where an element of `t` is 0" in {item.sample for item in findings}
     assert [f.code for f in check(Growth).findings if f.severity != "info"] == []
+
+
+class Fading(Function):
+    """x + exp(-400 x).
+
+    x: (N,), a probability in (0, 1)
+    """
+
+    forgets = False
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x + torch.exp(-400 * x)
+
+    @classmethod
+    def backward(cls, ctx, g):
+        (x,) = ctx.saved_tensors
+        return g if cls.forgets else g * (1 - 400 * torch.exp(-400 * x))
+
+
+class Forgetful(Fading):
+    """x + exp(-400 x).
+
+    x: (N,), a probability in (0, 1)
+    """
+
+    forgets = True
+
+
+class Closed(Forgetful):
+    """x + exp(-400 x).
+
+    x: (N,), a probability in [0, 1]
+    """
+
+
+@pytest.mark.parametrize(("op", "seen"), [(Fading, "right"), (Forgetful, "wrong"), (Closed, "")])
+def test_near_the_ends_of_an_open_interval(op: type[Function], seen: str) -> None:
+    [report] = gradlint.check(op, seed=0, order=1, select=["GL401"]).targets
+    label = "where `x` is near 0 and 1"
+    assert {item.label: item.verdict for item in report.tried}.get(label, "") == seen

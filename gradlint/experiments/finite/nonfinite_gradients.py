@@ -236,14 +236,15 @@ def _with_own_parameters(
     """``findings`` at large magnitudes, or at zero; those that are not there with a module's
     parameters and logarithms of scales as they are, and data as large, are explained by that: data
     come in any unit, and training moves a parameter that starts near one, as the logarithm of a
-    temperature, nowhere near 10000. Likewise for zeros of parameters that start without one, or of
-    a single number: training moves by steps that miss it, and data alone are zero as a rule."""
+    temperature, nowhere near 10000. Likewise for parameters of nothing but zeros that start
+    otherwise, or a single number: training moves by steps that miss it, and data alone are zero as
+    a rule."""
     if extreme.name == "large":
         logs = [k for k, item in enumerate(subject.problem.inputs) if is_log_of_scale(item.name)]
         own = {*parameters_of(subject), *logs}
     elif extreme.name == "zeros":
         values = subject.problem.values()
-        own = {k for k in parameters_and_numbers(subject) if bool((values[k] != 0).all())}
+        own = {k for k in parameters_and_numbers(subject) if bool((values[k] != 0).any())}
     else:
         return findings
     if not findings or not own:
