@@ -58,7 +58,7 @@ from gradlint.inputs.designed_kinds import (
 )
 from gradlint.inputs.designed_lists import one_more, with_empty_part
 from gradlint.inputs.designed_marks import marked_labels
-from gradlint.inputs.designed_masks import mixed_masks
+from gradlint.inputs.designed_masks import mixed_masks, with_garbage
 from gradlint.inputs.designed_optionals import LeftOut, without_optionals
 from gradlint.inputs.designed_orders import ranking, with_ties
 from gradlint.inputs.designed_tested import exact_values
@@ -79,6 +79,7 @@ from gradlint.inputs.documentation import documented_complex, prose
 from gradlint.inputs.seen_domains import with_seen_domains
 from gradlint.model.op import Op
 from gradlint.model.sample import Sample, positional_names
+from gradlint.numerics.products import all_finite
 from gradlint.trace.comparisons import Comparisons
 from gradlint.trace.op_io import OpRaised
 
@@ -196,6 +197,7 @@ class Designer:
         op = self.subject.op
         yield from marked_labels(op, sample)
         yield from mixed_masks(op, sample)
+        yield from self._of_left_out(sample)
         repeat = not watched.overwrites
         yield from other_indices(op, sample, repeat=repeat, from_the_end=watched.from_the_end)
         yield from with_empty_segment(op, sample)
@@ -261,6 +263,24 @@ class Designer:
             plain = gradients_under_autograd(self.subject, there)
             if plain and all(bool(value.isfinite().all()) for value in plain.values()):
                 yield designed
+
+    def _of_left_out(self, sample: Sample) -> Iterator[Designed]:
+        """Large values of elements that a mask leaves out, where forward does not read them."""
+        for before, designed in with_garbage(self.subject.op, sample):
+            if affords_another(self.subject, 2) and self._returns_the_same(before, designed.sample):
+                yield designed
+
+    def _returns_the_same(self, one: Sample, other: Sample) -> bool:
+        """Whether forward returns the same finite values for both samples. Two forward calls."""
+        problem = self.subject.problem
+        pair = [problem.at(sample) for sample in (one, other)]
+        try:
+            before, after = (there.forward() for there in pair)
+        except OpRaised:
+            return False
+        finally:
+            problem.forward_calls += sum(there.forward_calls for there in pair)
+        return same_outputs(before, after) and all(all_finite(item.value) for item in before)
 
     def _of_other_kinds(self) -> Iterator[Designed]:
         """Samples that the op takes only if it was written for them."""
