@@ -1,4 +1,4 @@
-"""Large values of what masks leave out: forward does not read them, and backward must not either."""
+"""Large values of what masks leave out: neither forward nor backward must read them."""
 
 from __future__ import annotations
 
