@@ -28,7 +28,7 @@ _SIZES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", 
 #: In a sentence that names an argument: it is a constant.
 _CONSTANT = re.compile(
     r"\bconstants?\b|\bno grad|\bnot (?:be )?differentia|\bnon-?differentia|\bwithout (?:a )?grad"
-    r"|\bnot train|\bfrozen\b|\bfixed\b|\bbuffers?\b|\bdetach|\bstop[- ]?grad|\bnot? need"
+    r"|\bnot (?:train|optimi)|\bfrozen\b|\bfixed\b|\bbuffers?\b|\bdetach|\bstop[- ]?grad|\bnot? need"
 )
 
 #: Begins the list of the arguments that have a gradient.
@@ -37,6 +37,8 @@ _GRADIENTS_OF = re.compile(
     r"\s+(?:in|for|to|wrt|w\.r\.t\.?|with respect to)\s+"
 )
 _LISTED = re.compile(r"\s*(?:(?:both|all|the|of|its)\s+)*[`*]*(\w+)[`*]*\s*(,?\s*and\b|,|&|/)?")
+#: Characters of the entry of an argument within which it may be called learned.
+_ENTRY = 80
 _LEARNED = r"(?:learnable|learned|trainable|learnt)"
 
 #: Names of the inputs of an operator and of its parameters by habit.
@@ -222,6 +224,7 @@ def _is_learned(sentence: str, name: str) -> bool | None:
     pattern = (
         rf"\b{_LEARNED}\s+(?:[\w-]+\s+){{0,2}}`*{name}(?!\w)"
         rf"|(?<!\w){name}`*(?:\s*\([^)]*\))?\s+(?:is|are)\s+(?:an?\s+)?{_LEARNED}"
+        rf"|(?<!\w){name}`*\s*:[^:;.]{{0,{_ENTRY}}}?(?<![\w-])(?:{_LEARNED}|optimi[sz]ed)\b"
     )
     return True if re.search(pattern, sentence) else None
 

@@ -281,6 +281,34 @@ class Gained(Function):
         return g * ctx.saved_tensors[0], None, None
 
 
+class Optimised(Function):
+    """Rows times y, plus z.
+
+    Args:
+        x: (N,) rows
+        y: (N,) factors
+        z: (M,), offsets, optimised jointly with the factors
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        ctx.save_for_backward(x, y)
+        return x * y + z.sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y, g * x, None
+
+
+class NotOptimised(Optimised):
+    """Rows times y, plus z.
+
+    Args:
+        z: (M,), offsets, not optimised
+    """
+
+
 def told(op: Any) -> list[tuple[str, str | None, str]]:
     """Severity, input and reason of each finding."""
     report = gradlint.check(op, select=["GL103"], seed=0)
@@ -298,6 +326,7 @@ def told(op: Any) -> list[tuple[str, str | None, str]]:
         (Filled, "y", "backward computes `gy` and never uses it"),
         (Collected, "y", "backward computes `gy` and never uses it"),
         (Documented, "y", "the documentation says that `y` has one"),
+        (Optimised, "z", "the documentation says that `z` has one"),
         (Learned, "y", "the documentation says that `y` has one"),
         (Divergence, "mu_p", "`mu_q` and `log_p` have gradients"),
         (Biased, "bias", "`bias` is by its name an input or a parameter"),
@@ -314,7 +343,8 @@ def test_a_parameter_that_a_module_passes_was_meant_to_be_trained() -> None:
 
 
 @pytest.mark.parametrize(
-    "op", [Sizes, Shapes, DocumentedConstant, DocumentedOther, OldAndNew, BiasedLoss]
+    "op",
+    [Sizes, Shapes, DocumentedConstant, DocumentedOther, OldAndNew, BiasedLoss, NotOptimised],
 )
 def test_without_evidence_it_is_information(op: Any) -> None:
     assert [severity for severity, _, _ in told(op)] == ["info"]
