@@ -265,10 +265,26 @@ class Designer:
                 yield designed
 
     def _of_left_out(self, sample: Sample) -> Iterator[Designed]:
-        """Large values of elements that a mask leaves out, where forward does not read them."""
+        """Large values of elements that a mask leaves out, where forward does not read them, and
+        backward makes what is not finite of them."""
         for before, designed in with_garbage(self.subject.op, sample):
-            if affords_another(self.subject, 2) and self._returns_the_same(before, designed.sample):
+            if not affords_another(self.subject, 2):
+                return
+            if self._returns_the_same(before, designed.sample) and self._spoils(designed.sample):
                 yield designed
+
+    def _spoils(self, sample: Sample) -> bool:
+        """Whether a gradient is not finite at ``sample``. One forward and one backward call."""
+        problem = self.subject.problem
+        there = problem.at(sample)
+        try:
+            found = there.pull(self.subject.run.cotangents)
+        except OpRaised:
+            return False
+        finally:
+            problem.forward_calls += there.forward_calls
+            problem.backward_calls += there.backward_calls
+        return not all(gradient is None or all_finite(gradient) for gradient in found)
 
     def _returns_the_same(self, one: Sample, other: Sample) -> bool:
         """Whether forward returns the same finite values for both samples. Two forward calls."""
