@@ -54,10 +54,10 @@ class OfThree(Product):
         return 2 * (g * x[:, :3].square().prod(1))[:, None] / x
 
 
-@pytest.mark.parametrize(("op", "severity"), [(Product, "info"), (OfThree, "error")])
-def test_other_sizes_of_an_axis_that_is_taken_apart(op: type[Function], severity: str) -> None:
+@pytest.mark.parametrize(("sides", "severity"), [(Product, "info"), (OfThree, "error")])
+def test_other_sizes_of_an_axis_that_is_taken_apart(sides: type[Function], severity: str) -> None:
     x = torch.rand(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.5
-    [report] = gradlint.check(op, [(x,)], seed=0, order=1, select=["GL706"]).targets
+    [report] = gradlint.check(sides, [(x,)], seed=0, order=1, select=["GL706"]).targets
     assert {item.severity for item in report.findings if item.cause == "odd-size"} == {severity}
 
 

@@ -28,7 +28,8 @@ _SIZES = frozenset({"shape", "size", "dim", "ndim", "numel", "dtype", "device", 
 #: In a sentence that names an argument: it is a constant.
 _CONSTANT = re.compile(
     r"\bconstants?\b|\bno grad|\bnot (?:be )?differentia|\bnon-?differentia|\bwithout (?:a )?grad"
-    r"|\bnot (?:train|optimi)|\bfrozen\b|\bfixed\b|\bbuffers?\b|\bdetach|\bstop[- ]?grad|\bnot? need"
+    r"|\bnot (?:train|optimi)|\bfrozen\b|\bfixed\b|\bbuffers?\b|\bdetach|\bstop[- ]?grad"
+    r"|\bnot? need"
 )
 
 #: Begins the list of the arguments that have a gradient.

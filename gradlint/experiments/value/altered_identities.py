@@ -34,6 +34,11 @@ _SAID = (
 )
 _OF_GRADIENTS = re.compile(r"(?i)\bgrad|backward|deriv|back-?prop")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
+#: How a sentence says that gradients are scaled; that backward has a weight does not say it.
+_SCALES = re.compile(
+    r"(?i)\b(?:grad|deriv)\w*\b.{0,40}?\b(?:scal|multipl|attenuat|amplif|damp|shr[iu]nk)\w*"
+    r"|\b(?:scal|multipl|attenuat|amplif|damp|shr[iu]nk)\w*\b.{0,40}?\b(?:grad|deriv)"
+)
 _NOT = re.compile(r"(?i)\b(?:not|no|never|without|unlike)\b")
 
 #: Magnitudes of the cotangents that are tried: below any bound, and beyond it (heuristic).
@@ -83,10 +88,8 @@ def is_as_said(subject: Subject, position: int) -> bool:
 
 def says_scaled_by(subject: Subject, name: str) -> bool:
     """Whether the documentation says of gradients that they are scaled by the argument ``name``."""
-    return any(
-        _SAID[-1][1].search(text) and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-        for text in _about_gradients(subject)
-    )
+    named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(_SCALES.search(text) and named.search(text) for text in _about_gradients(subject))
 
 
 def _is_clipped(pairs: list[tuple[torch.Tensor, torch.Tensor]], held: list[float]) -> bool:
