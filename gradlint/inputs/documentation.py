@@ -244,8 +244,8 @@ def documented_sign(text: str, name: str, names: Iterable[str] = ()) -> str:
 def documented_order(text: str, names: Collection[str]) -> list[tuple[str, str]]:
     """The pairs of arguments of which ``text`` says that one is below the other, ``lower < upper``
     or ``high > low``: the lower one first."""
-    found = []
-    for low in names:
+    found: list[tuple[str, str]] = []
+    for low in names if re.search("[<>]", text) else ():
         for high in (name for name in names if name != low):
             one, other = as_written(low, names), as_written(high, names)
             ends = r"(?![\w.(\[]|\s*[-+*/^])"

@@ -17,10 +17,11 @@ from collections.abc import Iterable, Iterator
 SIZES = (3, 4)
 
 
-def sizes_taken_apart(texts: Iterable[str]) -> frozenset[int]:
+def sizes_taken_apart(texts: Iterable[str]) -> dict[int, set[int | None]]:
     """The sizes of :data:`SIZES` for which code, in ``texts``, takes all members of an axis one by
-    one, by subscripts that are numbers or by rolling, and none beyond them."""
-    members: dict[object, set[int]] = defaultdict(set)
+    one, by subscripts that are numbers or by rolling, and none beyond them; with the places of such
+    axes, counted from the end behind an ellipsis, None where they are not known."""
+    members: dict[int, set[int]] = defaultdict(set)
     shifts: set[int] = set()
     for text in texts:
         try:
@@ -33,8 +34,14 @@ def sizes_taken_apart(texts: Iterable[str]) -> frozenset[int]:
                     members[place].add(number)
             elif isinstance(node, ast.Call):
                 shifts.update(_shift(node))
-    found = {size for size in SIZES for taken in members.values() if taken == set(range(size))}
-    return frozenset(found | {size for size in SIZES if shifts == set(range(1, size))})
+    found: dict[int, set[int | None]] = {
+        size: {place for place, taken in members.items() if taken == set(range(size))}
+        for size in SIZES
+    }
+    for size in SIZES:
+        if shifts == set(range(1, size)):
+            found[size].add(None)
+    return {size: places for size, places in found.items() if places}
 
 
 def _numbers(index: ast.expr) -> Iterator[tuple[int, int]]:

@@ -13,21 +13,21 @@ from gradlint.inputs.members_apart import sizes_taken_apart
 
 
 @pytest.mark.parametrize(
-    ("text", "sizes"),
+    ("text", "found"),
     [
-        ("s[:, 0] * s[:, 1] * s[:, 2]", {3}),
-        ("q[..., 0] + q[..., 1] + q[..., 2] + q[..., 3]", {4}),
-        ("a, b = x.roll(-1, 1), torch.roll(x, -2, 1)", {3}),
-        ("x.roll(-1, 1)", set()),
-        ("x[:, 0] - x[:, 1]", set()),  # the first two of many
-        ("x[:, 0] + y[0, 1] + z[..., 2]", set()),  # of other axes
-        ("x[:, 1] + x[:, 2]", set()),
-        ("x[0] + x[1] + x[2]", set()),
-        ("x[:, 0] +", set()),
+        ("s[:, 0] * s[:, 1] * s[:, 2]", {3: {1}}),
+        ("q[..., 0] + q[..., 1] + q[..., 2] + q[..., 3]", {4: {-1}}),
+        ("a, b = x.roll(-1, 1), torch.roll(x, -2, 1)", {3: {None}}),
+        ("x.roll(-1, 1)", {}),
+        ("x[:, 0] - x[:, 1]", {}),  # the first two of many
+        ("x[:, 0] + y[0, 1] + z[..., 2]", {}),  # of other axes
+        ("x[:, 1] + x[:, 2]", {}),
+        ("x[0] + x[1] + x[2]", {}),
+        ("x[:, 0] +", {}),
     ],
 )
-def test_sizes_taken_apart(text: str, sizes: set[int]) -> None:
-    assert sizes_taken_apart([text]) == sizes
+def test_sizes_taken_apart(text: str, found: dict[int, set[int | None]]) -> None:
+    assert sizes_taken_apart([text]) == found
 
 
 class Product(Function):
@@ -59,6 +59,28 @@ def test_other_sizes_of_an_axis_that_is_taken_apart(sides: type[Function], sever
     x = torch.rand(4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.5
     [report] = gradlint.check(sides, [(x,)], seed=0, order=1, select=["GL706"]).targets
     assert {item.severity for item in report.findings if item.cause == "odd-size"} == {severity}
+
+
+class Moments(Function):
+    """The squared volumes of boxes (N, 4) by three of their numbers; backward knows three boxes."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return (x[..., 0] * x[..., 1] * x[..., 2]).square().sum(0)
+
+    @staticmethod
+    def backward(ctx: Any, g: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        whole = 2 * g * (x[..., 0] * x[..., 1] * x[..., 2]).square()
+        found = torch.cat([whole[:, None] / x[:, :3], torch.zeros_like(x[:, 3:])], 1)
+        return torch.cat([found[:3], torch.zeros_like(found[3:])])
+
+
+def test_coordinates_that_are_taken_apart_are_no_rows() -> None:
+    x = torch.rand(3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.5
+    [report] = gradlint.check(Moments, [(x,)], seed=0, order=1, select=["GL706"]).targets
+    assert {item.severity for item in report.findings if item.cause == "odd-size"} == {"error"}
 
 
 def test_the_size_is_inferred() -> None:

@@ -121,6 +121,7 @@ from gradlint.experiments.preconditions import why_not_resizable
 from gradlint.experiments.subject import Subject
 from gradlint.experiments.value.findings_elsewhere import findings_elsewhere
 from gradlint.inputs.members_apart import sizes_taken_apart
+from gradlint.inputs.resized import tensors_of, tied_axes
 from gradlint.model.report import Finding, Severity
 from gradlint.model.rule import Outcome
 from gradlint.rules.catalogue import rule_of
@@ -163,7 +164,7 @@ def probe(subject: Subject) -> Outcome:
     ones = [
         item for item in sizes.alone(1) if item.faulty and not item.sizes.keys() & halved.keys()
     ]
-    apart = sizes_taken_apart(text_of(part) for part in parts_of(subject))
+    apart = _sizes_taken_apart(subject)
     findings: list[Finding] = []
     if odd is not None and odd.faulty:
         findings += _odd_findings(subject, odd, apart)
@@ -266,6 +267,19 @@ def _severity_of(odd: SizeTrial, apart: Collection[int], *, meant: bool) -> Seve
     if odd.hint or (odd.size_is_kept and not odd.seen_in_outputs):
         return "info"
     return "warning" if odd.length_guessed else None
+
+
+def _sizes_taken_apart(subject: Subject) -> frozenset[int]:
+    """The sizes of which code takes each member of an axis. What it takes of a last axis, as the
+    coordinates of points, says nothing of how many points there are."""
+    tensors, axes = tensors_of(subject.sample), tied_axes(subject.sample)
+    known = sizes_taken_apart(text_of(part) for part in parts_of(subject))
+    return frozenset(
+        size
+        for size, places in known.items()
+        for number, axis in axes.get(size, ())
+        if any(p is None or p >= 0 or p == axis - tensors[number].dim() for p in places)
+    )
 
 
 def _is_apart(trial: SizeTrial, apart: Collection[int]) -> bool:
