@@ -45,7 +45,8 @@ def with_garbage(op: Op, sample: Sample) -> Iterator[tuple[Sample, Designed]]:
     for name, mask in masks[:MOST_MASKS]:
         mixed = mask
         if bool(mask.all()) or not bool(mask.any()):
-            mixed = mask ^ (torch.arange(mask.shape[-1]) % 2 == 1).expand(mask.shape)
+            odd = torch.arange(mask.shape[-1], device=mask.device) % 2 == 1
+            mixed = mask ^ odd.expand(mask.shape)
         before = exchanged(sample, {id(mask): mixed}, sample.label, sample.kind)
         for left_out, sign in itertools.product((~mixed, mixed), (1.0, -1.0)):
             made = {id(mask): mixed}
