@@ -282,7 +282,7 @@ def test_a_custom_op_without_a_kernel_for_the_cpu_is_skipped():
     def double(x: torch.Tensor) -> torch.Tensor:
         return x * 2
 
-    name = "gradlint_tests::doubled_on_gpus"
+    name = "gradlint_needed_tests::doubled"
     only = torch.library.custom_op(name, double, mutates_args=(), device_types="cuda")
     [target] = gradlint.check(only, seed=0).targets
     assert (target.verdict, target.findings) == ("skipped", [])

@@ -17,8 +17,9 @@ from gradlint.numerics.timing import least_seconds
 from gradlint.trace.op_io import OpRaised
 from gradlint.trace.problem import Problem
 
-#: Sizes of the last axis, the largest that is affordable: powers of two and one more.
-LAST_AXIS_SIZES = (1025, 257, 129, 65, 33, 17, 9, 5)
+#: Sizes of the last axis, the largest that is affordable: a little beyond powers of two, and no
+#: multiples of three, so that blocks of three leave a rest as well.
+LAST_AXIS_SIZES = (1025, 257, 131, 67, 37, 17, 11, 5)
 
 #: Sizes of other axes: primes, and powers of two less one.
 OTHER_AXIS_SIZES = (31, 17, 13, 11, 7, 5, 3)
