@@ -151,8 +151,8 @@ NEAR_END = 0.02
 
 def at_documented_ends(op: Op, sample: Sample) -> Iterator[Designed]:
     """``sample`` with an element of each tensor at the ends that documentation includes: zero where
-    it may be zero, and no less, and both ends of "[0, 1]". What is computed of a logarithm or by a
-    division has a limit there that a formula may miss."""
+    it may be zero, and no less, and both ends of "[0, 1]"; and near those that it leaves out. What
+    is computed of a logarithm or by a division has a limit there that a formula may miss."""
     text = prose(op.defining) if op.defining is not None else ""
     named = sample.named_tensors(op.signature)
     names = [name for name, _ in named]

@@ -3,11 +3,11 @@
 What it finds
 -------------
 A gradient that is right at the sample, but wrong, not finite or refused by an exception in backward
-at other sizes. The sample is resized: all dimensions at once to odd sizes (a power of two plus one
-along the last axis, primes elsewhere), each dimension alone to 1, with one leading axis added or
-removed, and, where code or documentation is written for any number of axes behind the first ones
-(`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with an axis
-more where inputs were inferred with one less than documentation gives. Axes of equal size change
+at other sizes. The sample is resized: all dimensions at once to odd sizes (a little beyond a power
+of two along the last axis, primes elsewhere), each dimension alone to 1, with one leading axis
+added or removed, and, where code or documentation is written for any number of axes behind the
+first ones (`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with
+an axis more where inputs were inferred with one less than documentation gives. Axes of equal size change
 together. Where forward refuses an odd size, an even one is tried, and then the next ones after the
 sample's: a parameter may have half the size of an axis, rounded down. Other sizes that forward
 refuses are left out, and so are other numbers of axes at which backward raises, because forward
@@ -21,7 +21,8 @@ index falls below zero as it does not at the sample, or `k` elements are selecte
 where what differs is what rounding leaves of terms that cancel at that size, as the distance of a
 point from the only line there is; and where a gradient is not finite at a size at which forward's
 own operations have no finite derivative, though they have one at the sample: the angle of a single
-band is acos(±1).
+band is acos(±1); and at other sizes of an axis of 3 or 4 of which the code takes each member, as
+`s[:, 0] * s[:, 1] * s[:, 2]` does of the edges of triangles.
 
 Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others, of which
