@@ -7,22 +7,22 @@ at other sizes. The sample is resized: all dimensions at once to odd sizes (a li
 of two along the last axis, primes elsewhere), each dimension alone to 1, with one leading axis
 added or removed, and, where code or documentation is written for any number of axes behind the
 first ones (`x.dim() - 2`, `(N, C, *)`), with one axis behind the others added or removed; and with
-an axis more where inputs were inferred with one less than documentation gives. Axes of equal size change
-together. Where forward refuses an odd size, an even one is tried, and then the next ones after the
-sample's: a parameter may have half the size of an axis, rounded down. Other sizes that forward
-refuses are left out, and so are other numbers of axes at which backward raises, because forward
-accepted them by accident. Where forward computes something else with another axis than with a
-batch, this is information; so it is where inputs of size 1 broadcast against a parameter or buffer,
-unless the documentation speaks of broadcasting or the code sums to shapes; and so it is at odd
-sizes where even ones are right, unless the documentation allows any size or the code tells odd and
-even ones apart; and so it is at sizes that forward runs out of, where it clamps to an empty range
-(`index.clamp(0, n - 2)` at n = 1), solves with a singular matrix (more equations than unknowns), an
-index falls below zero as it does not at the sample, or `k` elements are selected of fewer; and
-where what differs is what rounding leaves of terms that cancel at that size, as the distance of a
-point from the only line there is; and where a gradient is not finite at a size at which forward's
-own operations have no finite derivative, though they have one at the sample: the angle of a single
-band is acos(±1); and at other sizes of an axis of 3 or 4 of which the code takes each member, as
-`s[:, 0] * s[:, 1] * s[:, 2]` does of the edges of triangles.
+an axis more where inputs were inferred with one less than documentation gives. Axes of equal size
+change together. Where forward refuses an odd size, an even one is tried, and then the next ones
+after the sample's: a parameter may have half the size of an axis, rounded down. Other sizes that
+forward refuses are left out, and so are other numbers of axes at which backward raises, because
+forward accepted them by accident. Where forward computes something else with another axis than with
+a batch, this is information; so it is where inputs of size 1 broadcast against a parameter or
+buffer, unless the documentation speaks of broadcasting or the code sums to shapes; and so it is at
+odd sizes where even ones are right, unless the documentation allows any size or the code tells odd
+and even ones apart; and so it is at sizes that forward runs out of, where it clamps to an empty
+range (`index.clamp(0, n - 2)` at n = 1), solves with a singular matrix (more equations than
+unknowns), an index falls below zero as it does not at the sample, or `k` elements are selected of
+fewer; and where what differs is what rounding leaves of terms that cancel at that size, as the
+distance of a point from the only line there is; and where a gradient is not finite at a size at
+which forward's own operations have no finite derivative, though they have one at the sample: the
+angle of a single band is acos(±1); and at other sizes of an axis of 3 or 4 of which the code takes
+each member, as `s[:, 0] * s[:, 1] * s[:, 2]` does of the edges of triangles.
 
 Cost: 3 forward calls and 1 backward call for each of up to 8 shapes that forward accepts (odd sizes
 and the leading axis are tried together where all is well), 1 forward call for others, of which
